@@ -1,0 +1,1 @@
+"""Intake, scheduler, KV cache and executor: thin async loops around plain cores."""

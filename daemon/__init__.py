@@ -1,0 +1,1 @@
+"""The process: HTTP, control socket, boot and shutdown, commands."""

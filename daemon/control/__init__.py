@@ -1,0 +1,1 @@
+"""The control socket: its messages, its server, and pumactl."""

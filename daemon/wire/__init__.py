@@ -1,0 +1,1 @@
+"""The OpenAI shapes on the wire and their translation to the engine's messages."""

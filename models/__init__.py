@@ -1,0 +1,1 @@
+"""What a model is: files, text, architectures, weights. Synchronous; no trio."""

@@ -1,0 +1,1 @@
+"""Checked readers of model files."""

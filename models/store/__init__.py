@@ -1,0 +1,1 @@
+"""Where models come from and where they are kept."""
