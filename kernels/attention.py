@@ -1,0 +1,186 @@
+"""Paged attention: query rows against the keys and values of one sequence, in absolute order of positions.
+
+The cache is a sequence of tiles of sixteen tokens; a block is one or more consecutive tiles. Per layer and tile:
+
+    keys     float16 [kv_heads, head_dim, 16]     so that sixteen scores are one vector, without horizontal sums
+    values   float16 [kv_heads, 16, head_dim]
+
+Positions are divided into spans of 128. Each span has its own softmax: the largest score m, the sum l of exp(score - m)
+and the weighted sum o of the values. Spans are folded together from the first to the last. One query or many, alone or
+in a batch, every row takes exactly these steps, so its result has the same bits.
+
+Softmax over spans: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
+"""
+
+import numpy as np
+
+from puma.kernels.arithmetic import (
+    add,
+    divide,
+    exponential,
+    keep_first,
+    largest_lane,
+    maximum,
+    multiply,
+    multiply_add,
+    subtract,
+    sum_lanes,
+)
+from puma.kernels.compile import kernel
+from puma.kernels.tiles import (
+    F16,
+    ONE,
+    load_addresses,
+    load_columns,
+    load_columns_at,
+    number_of,
+    outer_multiply_add,
+    store_tile,
+    zero_tile,
+)
+from puma.kernels.vectors import (
+    LANES,
+    broadcast,
+    load_float,
+    load_floats,
+    load_int32,
+    store_float,
+    store_floats,
+    store_int64,
+)
+
+SPAN = 128
+"""Positions that share one softmax."""
+
+SPAN_TILES = SPAN // LANES
+
+SCORES_STRIDE = 4 * SPAN + 64
+"""Bytes between two rows of scores; off a power of two, so that rows do not compete for the same cache lines."""
+
+MASKED = np.float32(-1e30)
+
+
+@kernel
+def tile_offset(table, tile, tiles_per_block, tile_bytes):
+    """Bytes from the start of a layer's keys (or values) to a sequence's tile."""
+    block = np.int64(load_int32(table + 4 * (tile // tiles_per_block)))
+    return (block * tiles_per_block + tile % tiles_per_block) * tile_bytes
+
+
+@kernel
+def span_addresses(cache, table, tiles_per_block, tile_bytes, first, count, addresses):
+    """Write the addresses of tiles [first, first + count) to memory; the last is repeated to the span's end."""
+    where = np.int64(0)
+    for tile in range(SPAN_TILES):
+        if tile < count:
+            where = cache + tile_offset(table, first + tile, tiles_per_block, tile_bytes)
+        store_int64(addresses + 8 * tile, where)
+
+
+@kernel
+def span_scores(rows, width, query, query_stride, head_dim, keys, count, scores):
+    """scores[r, p] = query[r] . key[p], for the `count` tiles whose addresses stand at `keys`, `width` tiles at a time."""
+    for first in range(0, count, number_of(width)):
+        tiles = load_addresses(width, keys + 8 * first)
+        sums = zero_tile(rows, width)
+        for d in range(head_dim):
+            columns = load_columns_at(F16, tiles, 2 * LANES * d)
+            sums = outer_multiply_add(sums, columns, query + 4 * d, query_stride)
+        store_tile(sums, width, scores + 4 * LANES * first, SCORES_STRIDE, 4 * LANES)
+
+
+@kernel
+def span_softmax(scores, visible):
+    """Turn the first `visible` scores into exp(score - largest), the rest of their last tile into 0.
+
+    Returns (largest score, sum of the exponentials).
+    """
+    tiles = -(-visible // LANES)
+    largest = broadcast(MASKED)
+    for tile in range(tiles):
+        score = keep_first(load_floats(scores + 64 * tile), np.int32(visible - LANES * tile), MASKED)
+        largest = maximum(largest, score)
+    highest = largest_lane(largest)
+    total = broadcast(0.0)
+    for tile in range(tiles):
+        score = subtract(load_floats(scores + 64 * tile), broadcast(highest))
+        weight = keep_first(exponential(score), np.int32(visible - LANES * tile), np.float32(0.0))
+        store_floats(scores + 64 * tile, weight)
+        total = add(total, weight)
+    return highest, sum_lanes(total)
+
+
+@kernel
+def span_values(rows, width, scores, values, visible, head_dim, first, out, out_stride):
+    """out[r, first * 16 ...] = sum over positions of weight[r, p] * value[p], `width` vectors of the head."""
+    sums = zero_tile(rows, width)
+    for tile in range(-(-visible // LANES)):
+        where = load_addresses(ONE, values + 8 * tile)[0] + 2 * LANES * first
+        for lane in range(min(LANES, visible - LANES * tile)):
+            columns = load_columns(F16, width, where, 2 * LANES)
+            sums = outer_multiply_add(sums, columns, scores + 4 * (LANES * tile + lane), SCORES_STRIDE)
+            where += 2 * head_dim
+    store_tile(sums, width, out + 4 * LANES * first, out_stride, 4 * LANES)
+
+
+@kernel
+def attend_span(
+    rows, width, query, query_stride, head_dim, keys, values, start, limit, limit_step, last_limit, scores, out, out_stride, sums
+):
+    """One span for `rows` query rows that share a key-value head.
+
+    Row r sees positions below limit + r * limit_step, none beyond last_limit; the span begins at `start`. Writes o to
+    out, float32 [rows, head_dim], and (m, l) to sums, float32 [rows, 2]; l = 0 where a row sees nothing of the span.
+    """
+    seen = min(SPAN, last_limit - start)
+    span_scores(rows, width, query, query_stride, head_dim, keys, -(-seen // LANES), scores)
+    for r in range(number_of(rows)):
+        visible = min(seen, limit + r * limit_step - start)
+        row = scores + SCORES_STRIDE * r
+        highest, total = MASKED, np.float32(0.0)
+        if visible > 0:
+            highest, total = span_softmax(row, visible)
+        for tile in range(max(0, -(-visible // LANES)), -(-seen // LANES)):
+            store_floats(row + 64 * tile, broadcast(0.0))
+        store_float(sums + 8 * r, highest)
+        store_float(sums + 8 * r + 4, total)
+    vectors = head_dim // LANES
+    first = np.int64(0)
+    while first < vectors:
+        if number_of(width) > 1 and vectors - first >= number_of(width):
+            span_values(rows, width, scores, values, seen, head_dim, first, out, out_stride)
+            first += number_of(width)
+        else:
+            span_values(rows, ONE, scores, values, seen, head_dim, first, out, out_stride)
+            first += 1
+
+
+@kernel
+def fold(running, running_sums, span, span_sums, head_dim, is_first):
+    """Fold one row's span into what has been gathered: both become relative to the larger of the two maxima."""
+    m, total = load_float(span_sums), load_float(span_sums + 4)
+    if is_first:
+        store_float(running_sums, m)
+        store_float(running_sums + 4, total)
+        for d in range(0, 4 * head_dim, 4 * LANES):
+            store_floats(running + d, load_floats(span + d))
+    elif total != 0:
+        before, gathered = load_float(running_sums), load_float(running_sums + 4)
+        both = broadcast(max(before, m))
+        keep = exponential(subtract(broadcast(before), both))
+        take = exponential(subtract(broadcast(m), both))
+        for d in range(0, 4 * head_dim, 4 * LANES):
+            taken = multiply(load_floats(span + d), take)
+            store_floats(running + d, multiply_add(load_floats(running + d), keep, taken))
+        store_float(running_sums, max(before, m))
+        sums = multiply_add(broadcast(gathered), keep, multiply(broadcast(total), take))
+        store_floats(span, sums)
+        store_float(running_sums + 4, load_float(span))
+
+
+@kernel
+def finish(running, running_sums, head_dim, out):
+    """out = o / l."""
+    total = broadcast(load_float(running_sums + 4))
+    for d in range(0, 4 * head_dim, 4 * LANES):
+        store_floats(out + d, divide(load_floats(running + d), total))

@@ -1,0 +1,49 @@
+"""Where compiled kernels are kept between starts.
+
+Numba checks only the file a function stands in, not what it imports. So the folder's name is a digest of everything
+the machine code depends on: all kernel sources, Numba, LLVM, the CPU and the chosen instructions.
+"""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import llvmlite
+import numba
+import platformdirs
+from numba.core import config as numba_config
+
+from puma.kernels import cpu
+
+
+def digest() -> str:
+    """Sixteen hex digits that change whenever the compiled code could."""
+    found = hashlib.sha256()
+    for part in (numba.__version__, llvmlite.__version__, cpu.MACHINE, cpu.CPU_NAME, cpu.LOWERING):
+        found.update(part.encode() + b"\0")
+    folder = Path(__file__).parent
+    for source in sorted(folder.rglob("*.py")):
+        found.update(source.relative_to(folder).as_posix().encode() + b"\0" + source.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """The first folder of these that can be written: PUMA_HOME, the user's cache, a temporary one of our own."""
+    home = os.environ.get("PUMA_HOME")
+    candidates = [Path(home) / "cache"] if home else []
+    candidates.append(platformdirs.user_cache_path("puma"))
+    for parent in candidates:
+        folder = parent / "kernels" / digest()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="puma-kernels-"))
+
+
+def configure() -> None:
+    """Tell Numba. It reads the setting when a function is decorated, so this runs before any kernel is defined."""
+    numba_config.CACHE_DIR = str(cache_folder())

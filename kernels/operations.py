@@ -1,0 +1,167 @@
+"""The operations of a program, each on one thread's share of the rows, heads or outputs."""
+
+import math
+
+import numpy as np
+
+from puma.kernels.activations import BLOCK, RECORD, quantise
+from puma.kernels.batch_attention import HEAD_DIM, HEADS, KV_HEADS, TILES_PER_BLOCK
+from puma.kernels.attention import tile_offset
+from puma.kernels.compile import kernel
+from puma.kernels.elementwise import copy_row, rms_norm, rotate, silu_times, store_key, store_value
+from puma.kernels.embedding import embed
+from puma.kernels.matmul import FORMAT, INNER, OUTPUTS, ROW_CHUNK, TILE_BYTES, WEIGHTS, multiply_matrix, store_rows
+from puma.kernels.program import FLOATS, PADDED, QUANTISED, QUANTISED_STRIDE, SIZE, STRIDE
+from puma.kernels.sample import CHOICE_FIELDS, CHOSEN_FIELDS, choose
+from puma.kernels.step import (
+    CHOICES,
+    CHOSEN,
+    LAST_TOKENS,
+    POSITIONS,
+    ROW_SLOTS,
+    ROWS,
+    SAMPLE_ROWS,
+    SAMPLE_SLOTS,
+    SAMPLE_TOTAL,
+    TABLE_STRIDE,
+    TABLES,
+    TOKENS,
+)
+from puma.kernels.vectors import LANES, load_int32, store_int32
+
+
+@kernel
+def embed_rows(thread, threads, step, matrix, out):
+    """A token of -1 stands for the one that the row's slot sampled last, in an earlier step."""
+    for row in range(thread, step[ROWS], threads):
+        token = load_int32(step[TOKENS] + 4 * row)
+        if token < 0:
+            token = load_int32(step[LAST_TOKENS] + 4 * load_int32(step[ROW_SLOTS] + 4 * row))
+        embed(matrix, np.int64(token), out[FLOATS] + row * out[STRIDE])
+
+
+@kernel
+def norm_rows(thread, threads, rows, source, out, weights, epsilon):
+    for row in range(rows * thread // threads, rows * (thread + 1) // threads):
+        target = out[FLOATS] + row * out[STRIDE]
+        rms_norm(source[FLOATS] + row * source[STRIDE], weights, source[SIZE], source[PADDED], epsilon, target)
+        if out[QUANTISED]:
+            quantise(target, out[PADDED], out[QUANTISED] + row * out[QUANTISED_STRIDE])
+
+
+@kernel
+def multiply_rows(thread, threads, rows, source, matrix, out, accumulate):
+    multiply_matrix(
+        thread,
+        threads,
+        matrix,
+        rows,
+        source[QUANTISED],
+        source[QUANTISED_STRIDE],
+        source[FLOATS],
+        source[STRIDE],
+        out[FLOATS],
+        out[STRIDE],
+        accumulate,
+    )
+
+
+@kernel
+def gated_rows(thread, threads, rows, source, gate, up, out, scratch):
+    """out = silu(source x gate) * (source x up), 32 outputs at a time: one block of the quantised result."""
+    pairs = -(-gate[OUTPUTS] // BLOCK)
+    first, last = pairs * thread // threads, pairs * (thread + 1) // threads
+    tiles = -(-gate[OUTPUTS] // LANES)
+    for start in range(0, rows, GATED_ROWS):
+        count = min(GATED_ROWS, rows - start)
+        quantised = source[QUANTISED] + start * source[QUANTISED_STRIDE]
+        floats = source[FLOATS] + start * source[STRIDE]
+        for pair in range(first, last):
+            target = out[FLOATS] + start * out[STRIDE] + 4 * BLOCK * pair
+            for half in range(min(2, tiles - 2 * pair)):
+                tile = 2 * pair + half
+                for matrix, result, stride in (
+                    (gate, target + 4 * LANES * half, out[STRIDE]),
+                    (up, scratch + 4 * LANES * half, 4 * BLOCK),
+                ):
+                    store_rows(
+                        count,
+                        matrix[FORMAT],
+                        matrix[WEIGHTS] + tile * matrix[TILE_BYTES],
+                        matrix[INNER],
+                        quantised,
+                        source[QUANTISED_STRIDE],
+                        floats,
+                        source[STRIDE],
+                        result,
+                        stride,
+                        False,
+                    )
+            for row in range(count):
+                silu_times(target + row * out[STRIDE], scratch + 4 * BLOCK * row, BLOCK)
+                if out[QUANTISED]:
+                    block = out[QUANTISED] + (start + row) * out[QUANTISED_STRIDE] + pair * RECORD
+                    quantise(target + row * out[STRIDE], BLOCK, block)
+
+
+GATED_ROWS = ROW_CHUNK
+"""Rows whose intermediate results a thread keeps in its scratch."""
+
+GATED_SCRATCH = GATED_ROWS * BLOCK * 4
+"""Bytes of that scratch."""
+
+
+@kernel
+def rotate_rows(thread, threads, step, shape, source, keys, values, cosines, sines):
+    """Rotate queries (scaled by 1 / sqrt(head_dim)) and keys; put keys and values into the cache."""
+    heads, kv_heads, head_dim = shape[HEADS], shape[KV_HEADS], shape[HEAD_DIM]
+    half = head_dim // 2
+    scale = np.float32(1.0 / math.sqrt(head_dim))
+    tile_bytes = kv_heads * head_dim * 2 * LANES
+    items = step[ROWS] * (heads + kv_heads)
+    for item in range(items * thread // threads, items * (thread + 1) // threads):
+        row, head = item // (heads + kv_heads), item % (heads + kv_heads)
+        position = np.int64(load_int32(step[POSITIONS] + 4 * row))
+        at = source[FLOATS] + row * source[STRIDE] + 4 * head_dim * head
+        cosine, sine = cosines + 4 * half * position, sines + 4 * half * position
+        if head < heads:
+            rotate(at, cosine, sine, half, scale)
+            continue
+        rotate(at, cosine, sine, half, np.float32(1.0))
+        table = step[TABLES] + step[TABLE_STRIDE] * load_int32(step[ROW_SLOTS] + 4 * row)
+        tile = tile_offset(table, position // LANES, shape[TILES_PER_BLOCK], tile_bytes)
+        tile += (head - heads) * head_dim * 2 * LANES
+        lane = position % LANES
+        store_key(at, keys + tile + 2 * lane, head_dim)
+        store_value(at + 4 * head_dim * kv_heads, values + tile + 2 * head_dim * lane, head_dim)
+
+
+@kernel
+def select_rows(thread, threads, step, source, out):
+    for sample in range(thread, step[SAMPLE_TOTAL], threads):
+        row = load_int32(step[SAMPLE_ROWS] + 4 * sample)
+        copy_row(source[FLOATS] + row * source[STRIDE], out[FLOATS] + sample * out[STRIDE], out[PADDED])
+
+
+@kernel
+def quantise_rows(thread, threads, rows, buffer):
+    if buffer[QUANTISED]:
+        for row in range(rows * thread // threads, rows * (thread + 1) // threads):
+            where = buffer[QUANTISED] + row * buffer[QUANTISED_STRIDE]
+            quantise(buffer[FLOATS] + row * buffer[STRIDE], buffer[PADDED], where)
+
+
+@kernel
+def sample_rows(thread, threads, step, logits, weights):
+    for sample in range(thread, step[SAMPLE_TOTAL], threads):
+        chosen = step[CHOSEN] + 4 * CHOSEN_FIELDS * sample
+        choose(
+            logits[FLOATS] + sample * logits[STRIDE],
+            logits[SIZE],
+            logits[PADDED],
+            step[CHOICES] + 8 * CHOICE_FIELDS * sample,
+            chosen,
+            weights,
+        )
+        slot = load_int32(step[SAMPLE_SLOTS] + 4 * sample)
+        store_int32(step[LAST_TOKENS] + 4 * slot, max(np.int32(0), load_int32(chosen)))

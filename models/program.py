@@ -1,0 +1,122 @@
+"""Builds an architecture's program: what the compiled forward pass walks (see kernels/program.py)."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from puma.kernels import program as at
+from puma.kernels.packing import takes_floats
+from puma.kernels.vectors import LANES
+from puma.models.weights import Matrix, Tensor, pack_matrix, pad_vector
+
+
+class Rows(msgspec.Struct):
+    """A buffer of activation rows: `size` values each."""
+
+    size: int
+    per_sample: bool = False
+    """Whether it holds one row per sampled token, instead of one per token of the step."""
+    quantised: bool = False
+    """Whether some product takes its rows as int8."""
+    part_of: int = -1
+    offset: int = 0
+    """A part of another buffer's rows, from this value on."""
+
+
+class Program:
+    """Operations, matrices, vectors and buffers of a model, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self.operations: list[dict[int, int]] = []
+        self.matrices: list[Matrix] = []
+        self.vectors: list[NDArray[np.float32]] = []
+        self.buffers: list[Rows] = []
+
+    def buffer(self, size: int, *, per_sample: bool = False) -> int:
+        """A new buffer; returns its number, as do all that make something."""
+        self.buffers.append(Rows(size, per_sample))
+        return len(self.buffers) - 1
+
+    def matrix(self, tensors: Sequence[Tensor]) -> int:
+        """Pack tensors of one type."""
+        self.matrices.append(pack_matrix(tensors))
+        return len(self.matrices) - 1
+
+    def embed(self, matrix: int, out: int) -> None:
+        self._add(at.EMBED, out=out, matrix=matrix)
+
+    def norm(self, source: int, out: int, weights: NDArray[np.float32], epsilon: float) -> None:
+        """RMS norm; `weights` is float32 [size]."""
+        self.vectors.append(pad_vector(weights))
+        bits = int(np.float32(epsilon).view(np.int32))
+        self._add(at.NORM, source=source, out=out, vector=self.vectors[-1].ctypes.data, parameter=bits)
+
+    def project(self, source: int, out: int, tensors: Sequence[Tensor], *, residual: bool = False) -> None:
+        """out = source x tensors, side by side; `residual` adds instead. Neighbours of one type are one product."""
+        start = 0
+        while start < len(tensors):
+            stop = start + 1
+            while stop < len(tensors) and tensors[stop].type == tensors[start].type:
+                stop += 1
+            offset = sum(tensor.outputs for tensor in tensors[:start])
+            target = out if offset == 0 else self._part(out, offset)
+            self.multiply(source, target, self.matrix(tensors[start:stop]), residual=residual)
+            start = stop
+
+    def multiply(self, source: int, out: int, matrix: int, *, residual: bool = False) -> None:
+        self._take(source, matrix)
+        self._add(at.ADD if residual else at.MULTIPLY, source=source, out=out, matrix=matrix)
+
+    def gated(self, source: int, out: int, gate: Tensor, up: Tensor) -> None:
+        """out = silu(source x gate) * (source x up)."""
+        matrix, second = self.matrix([gate]), self.matrix([up])
+        self._take(source, matrix)
+        self._take(source, second)
+        self._add(at.GATED, source=source, out=out, matrix=matrix, second=second)
+
+    def rotate(self, source: int, layer: int) -> None:
+        self._add(at.ROTATE, source=source, layer=layer)
+
+    def attend(self, source: int, out: int, layer: int) -> None:
+        self._add(at.ATTEND, source=source, out=out, layer=layer)
+
+    def select(self, source: int, out: int) -> None:
+        self._add(at.SELECT, source=source, out=out)
+
+    def sample(self, logits: int) -> None:
+        self._add(at.SAMPLE, source=logits)
+
+    def _part(self, whole: int, offset: int) -> int:
+        assert offset % LANES == 0
+        rows = self.buffers[whole]
+        self.buffers.append(Rows(rows.size - offset, rows.per_sample, False, whole, offset))
+        return len(self.buffers) - 1
+
+    def _take(self, source: int, matrix: int) -> None:
+        if not takes_floats(int(self.matrices[matrix].type)):
+            self.buffers[source].quantised = True
+
+    def _add(
+        self,
+        code: int,
+        *,
+        source: int = 0,
+        out: int = 0,
+        matrix: int = 0,
+        second: int = 0,
+        vector: int = 0,
+        parameter: int = 0,
+        layer: int = 0,
+    ) -> None:
+        fields = {at.CODE: code, at.IN: source, at.OUT: out, at.MATRIX: matrix, at.SECOND: second}
+        fields |= {at.VECTOR: vector, at.PARAMETER: parameter, at.LAYER: layer}
+        self.operations.append(fields)
+
+    def table(self) -> NDArray[np.int64]:
+        """int64 [operations, OPERATION_FIELDS]."""
+        table = np.zeros((len(self.operations), at.OPERATION_FIELDS), np.int64)
+        for row, fields in zip(table, self.operations, strict=True):
+            row[list(fields)] = list(fields.values())
+        return table
