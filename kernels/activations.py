@@ -28,7 +28,7 @@ SCALE, SCALED_SUM, MINUS_8_SUMS, MINUS_128_SUMS = 32, 36, 40, 44
 @kernel
 def quantise(source, count, target):
     """Quantise `count` float32 (a multiple of 32) at `source` into records at `target`."""
-    for block in range(count // BLOCK):
+    for _ in range(count // BLOCK):
         low, high = load_floats(source), load_floats(source + 64)
         largest = largest_magnitude(low, high)
         inverse = broadcast(np.float32(127.0) / largest if largest != 0 else np.float32(0.0))

@@ -27,17 +27,8 @@ from puma.kernels.arithmetic import (
     sum_lanes,
 )
 from puma.kernels.compile import kernel
-from puma.kernels.tiles import (
-    F16,
-    ONE,
-    load_addresses,
-    load_columns,
-    load_columns_at,
-    number_of,
-    outer_multiply_add,
-    store_tile,
-    zero_tile,
-)
+from puma.kernels.static import F16, ONE, number_of
+from puma.kernels.tiles import load_addresses, load_columns, load_columns_at, outer_multiply_add, store_tile, zero_tile
 from puma.kernels.vectors import (
     LANES,
     broadcast,
@@ -79,7 +70,7 @@ def span_addresses(cache, table, tiles_per_block, tile_bytes, first, count, addr
 
 @kernel
 def span_scores(rows, width, query, query_stride, head_dim, keys, count, scores):
-    """scores[r, p] = query[r] . key[p], for the `count` tiles whose addresses stand at `keys`, `width` tiles at a time."""
+    """scores[r, p] = query[r] . key[p], for `count` tiles whose addresses stand at `keys`, `width` at a time."""
     for first in range(0, count, number_of(width)):
         tiles = load_addresses(width, keys + 8 * first)
         sums = zero_tile(rows, width)
@@ -125,7 +116,21 @@ def span_values(rows, width, scores, values, visible, head_dim, first, out, out_
 
 @kernel
 def attend_span(
-    rows, width, query, query_stride, head_dim, keys, values, start, limit, limit_step, last_limit, scores, out, out_stride, sums
+    rows,
+    width,
+    query,
+    query_stride,
+    head_dim,
+    keys,
+    values,
+    start,
+    limit,
+    limit_step,
+    last_limit,
+    scores,
+    out,
+    out_stride,
+    sums,
 ):
     """One span for `rows` query rows that share a key-value head.
 

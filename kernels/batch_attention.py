@@ -10,6 +10,7 @@ from puma.kernels.activations import BLOCK, RECORD, quantise
 from puma.kernels.attention import SCORES_STRIDE, SPAN, attend_span, finish, fold, span_addresses
 from puma.kernels.compile import kernel
 from puma.kernels.program import FLOATS, QUANTISED, QUANTISED_STRIDE, STRIDE
+from puma.kernels.static import FOUR, ONE, SIXTEEN, THREE, TWO, number_of
 from puma.kernels.step import (
     RUN_COUNT,
     RUN_FIELDS,
@@ -21,7 +22,6 @@ from puma.kernels.step import (
     TABLE_STRIDE,
     TABLES,
 )
-from puma.kernels.tiles import FOUR, ONE, SIXTEEN, THREE, TWO, number_of
 from puma.kernels.vectors import LANES, load_int32, never_inline
 
 HEADS, KV_HEADS, HEAD_DIM, TILES_PER_BLOCK = range(4)

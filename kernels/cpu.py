@@ -24,9 +24,7 @@ class UnsupportedInstructions(ValueError):
 def available_lowerings() -> tuple[str, ...]:
     """The lowerings that this CPU can run, fastest first."""
     features = binding.get_host_cpu_features()
-    return tuple(
-        name for name in LOWERINGS if all(features.get(feature, False) for feature in REQUIRED_FEATURES[name])
-    )
+    return tuple(name for name in LOWERINGS if all(features.get(feature, False) for feature in REQUIRED_FEATURES[name]))
 
 
 def choose_lowering(wanted: str | None) -> str:

@@ -30,7 +30,10 @@ def rms_norm(source, weights, size, padded, epsilon, target):
     mean = sum_lanes(add(even, odd)) / np.float32(size)
     scale = broadcast(np.float32(1.0) / np.float32(math.sqrt(mean + epsilon)))
     for k in range(0, padded, LANES):
-        store_floats(target + 4 * k, multiply(multiply(load_floats(source + 4 * k), scale), load_floats(weights + 4 * k)))
+        store_floats(
+            target + 4 * k,
+            multiply(multiply(load_floats(source + 4 * k), scale), load_floats(weights + 4 * k)),
+        )
 
 
 @kernel

@@ -11,7 +11,8 @@ from puma.kernels.formats.floats import multiply_floats
 from puma.kernels.formats.q4 import multiply_q4_0, multiply_q4_1
 from puma.kernels.formats.q8 import multiply_q8_0
 from puma.kernels.packing import BF16_CODE, F16_CODE, F32_CODE, Q4_0_CODE, Q4_1_CODE
-from puma.kernels.tiles import BF16, F16, F32, FOUR, ONE, TWO, add_to_tile, number_of, store_tile
+from puma.kernels.static import BF16, F16, F32, FOUR, ONE, TWO, number_of
+from puma.kernels.tiles import add_to_tile, store_tile
 from puma.kernels.vectors import LANES, never_inline
 
 FORMAT, OUTPUTS, INNER, WEIGHTS, TILE_BYTES = range(5)
@@ -39,7 +40,17 @@ def product(rows, code, weights, inner, quantised, quantised_stride, source, sou
 
 @kernel
 def store_product(
-    rows, code, weights, inner, quantised, quantised_stride, source, source_stride, out, out_stride, accumulate
+    rows,
+    code,
+    weights,
+    inner,
+    quantised,
+    quantised_stride,
+    source,
+    source_stride,
+    out,
+    out_stride,
+    accumulate,
 ):
     never_inline()
     tile = product(rows, code, weights, inner, quantised, quantised_stride, source, source_stride)
@@ -50,24 +61,64 @@ def store_product(
 
 @kernel
 def store_rows(
-    count, code, weights, inner, quantised, quantised_stride, source, source_stride, out, out_stride, accumulate
+    count,
+    code,
+    weights,
+    inner,
+    quantised,
+    quantised_stride,
+    source,
+    source_stride,
+    out,
+    out_stride,
+    accumulate,
 ):
     """`count` rows times one tile of weights, in groups as large as the registers hold."""
     while count > 0:
         if count >= number_of(FOUR):
             taken = number_of(FOUR)
             store_product(
-                FOUR, code, weights, inner, quantised, quantised_stride, source, source_stride, out, out_stride, accumulate
+                FOUR,
+                code,
+                weights,
+                inner,
+                quantised,
+                quantised_stride,
+                source,
+                source_stride,
+                out,
+                out_stride,
+                accumulate,
             )
         elif count >= number_of(TWO):
             taken = number_of(TWO)
             store_product(
-                TWO, code, weights, inner, quantised, quantised_stride, source, source_stride, out, out_stride, accumulate
+                TWO,
+                code,
+                weights,
+                inner,
+                quantised,
+                quantised_stride,
+                source,
+                source_stride,
+                out,
+                out_stride,
+                accumulate,
             )
         else:
             taken = number_of(ONE)
             store_product(
-                ONE, code, weights, inner, quantised, quantised_stride, source, source_stride, out, out_stride, accumulate
+                ONE,
+                code,
+                weights,
+                inner,
+                quantised,
+                quantised_stride,
+                source,
+                source_stride,
+                out,
+                out_stride,
+                accumulate,
             )
         quantised += taken * quantised_stride
         source += taken * source_stride
@@ -77,7 +128,17 @@ def store_rows(
 
 @kernel
 def multiply_matrix(
-    thread, threads, matrix, rows, quantised, quantised_stride, source, source_stride, out, out_stride, accumulate
+    thread,
+    threads,
+    matrix,
+    rows,
+    quantised,
+    quantised_stride,
+    source,
+    source_stride,
+    out,
+    out_stride,
+    accumulate,
 ):
     """This thread's share of the outputs, for all rows."""
     tiles = -(-matrix[OUTPUTS] // LANES)

@@ -5,12 +5,21 @@ import math
 import numpy as np
 
 from puma.kernels.activations import BLOCK, RECORD, quantise
-from puma.kernels.batch_attention import HEAD_DIM, HEADS, KV_HEADS, TILES_PER_BLOCK
 from puma.kernels.attention import tile_offset
+from puma.kernels.batch_attention import HEAD_DIM, HEADS, KV_HEADS, TILES_PER_BLOCK
 from puma.kernels.compile import kernel
 from puma.kernels.elementwise import copy_row, rms_norm, rotate, silu_times, store_key, store_value
 from puma.kernels.embedding import embed
-from puma.kernels.matmul import FORMAT, INNER, OUTPUTS, ROW_CHUNK, TILE_BYTES, WEIGHTS, multiply_matrix, store_rows
+from puma.kernels.matmul import (
+    FORMAT,
+    INNER,
+    OUTPUTS,
+    ROW_CHUNK,
+    TILE_BYTES,
+    WEIGHTS,
+    multiply_matrix,
+    store_rows,
+)
 from puma.kernels.program import FLOATS, PADDED, QUANTISED, QUANTISED_STRIDE, SIZE, STRIDE
 from puma.kernels.sample import CHOICE_FIELDS, CHOSEN_FIELDS, choose
 from puma.kernels.step import (

@@ -39,7 +39,13 @@ READ_ONLY_BYTES = types.Array(types.uint8, 2, "C", readonly=True)
 
 @entry(
     types.void(
-        types.int64, READ_ONLY_BYTES, types.int64, types.int64[::1], types.uint8[:, ::1], types.int64, types.int64
+        types.int64,
+        READ_ONLY_BYTES,
+        types.int64,
+        types.int64[::1],
+        types.uint8[:, ::1],
+        types.int64,
+        types.int64,
     )
 )
 def pack_tiles(code, file, inner, order, packed, first, last):

@@ -1,4 +1,4 @@
-"""The helper threads beside the one that runs a step: created with the model, parked in Python while there is no work."""
+"""The helper threads beside the one that runs a step: created with the model, parked in Python when idle."""
 
 import threading
 

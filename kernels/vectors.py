@@ -95,7 +95,9 @@ def splat(builder: ir.IRBuilder, value: Any, kind: ir.VectorType) -> Any:
     """A vector whose lanes all hold `value`."""
     empty = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count))
+    return builder.shuffle_vector(
+        first, empty, ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
+    )
 
 
 def constant(value: float) -> ir.Constant:

@@ -4,7 +4,8 @@ Packed tile: for each input, the sixteen outputs' weights in the file's own prec
 """
 
 from puma.kernels.compile import kernel
-from puma.kernels.tiles import ONE, load_columns, outer_multiply_add, zero_tile
+from puma.kernels.static import ONE
+from puma.kernels.tiles import load_columns, outer_multiply_add, zero_tile
 from puma.kernels.vectors import LANES, load_byte, load_float, load_half, store_float, store_int32
 
 

@@ -4,24 +4,17 @@ Source of the formats: GGML. A file block is [f16 scale][f16 minimum, Q4_1 only]
 in its low and weight j + 16 in its high nibble; w = scale * (q - 8), or scale * q + minimum.
 
 Packed block of a tile: [16 f16 scales][16 f16 minima, Q4_1 only][256 bytes]; 32-bit lane i of 64-byte group g holds
-output i's weights 4g to 4g + 3 in the low nibbles and 16 + 4g to 16 + 4g + 3 in the high ones. As many bytes as the file's.
+output i's weights 4g to 4g + 3 in the low nibbles and 16 + 4g to 16 + 4g + 3 in the high ones. It is as large as the
+file's blocks together.
 """
 
 import numpy as np
 
 from puma.kernels.activations import BLOCK, MINUS_8_SUMS, RECORD, SCALE, SCALED_SUM
 from puma.kernels.compile import kernel
-from puma.kernels.tiles import (
-    ONE,
-    dot_nibbles,
-    load_nibbles,
-    load_totals,
-    number_of,
-    outer_multiply_add,
-    scale_and_add,
-    zero_tile,
-    zero_totals,
-)
+from puma.kernels.dots import dot_nibbles, load_nibbles, load_totals, scale_and_add, zero_totals
+from puma.kernels.static import ONE, number_of
+from puma.kernels.tiles import outer_multiply_add, zero_tile
 from puma.kernels.vectors import LANES, load_byte, load_half, load_halves, prefetch, store_float
 
 Q4_0_BYTES = 2 * LANES + 16 * LANES
@@ -36,7 +29,7 @@ AHEAD = 8
 def multiply_q4_0(rows, weights, inner, source, stride):
     """Tile of rows x 16 outputs: `rows` quantised rows at `source`, `stride` bytes apart, times one tile of weights."""
     tile = zero_tile(rows, ONE)
-    for block in range(inner // BLOCK):
+    for _ in range(inner // BLOCK):
         if number_of(rows) == 1:
             for line in range(0, Q4_0_BYTES, 64):
                 prefetch(weights + AHEAD * Q4_0_BYTES + line)
@@ -52,7 +45,7 @@ def multiply_q4_0(rows, weights, inner, source, stride):
 def multiply_q4_1(rows, weights, inner, source, stride):
     """As multiply_q4_0; the minimum meets the sum of the row's activations."""
     tile = zero_tile(rows, ONE)
-    for block in range(inner // BLOCK):
+    for _ in range(inner // BLOCK):
         if number_of(rows) == 1:
             for line in range(0, Q4_1_BYTES, 64):
                 prefetch(weights + AHEAD * Q4_1_BYTES + line)
@@ -88,7 +81,7 @@ def row_q4(weights, lane, inner, target, has_minimum):
     """Dequantise output `lane` of the tile at `weights` into `inner` float32 at `target`."""
     size = Q4_1_BYTES if has_minimum else Q4_0_BYTES
     header = 4 * LANES if has_minimum else 2 * LANES
-    for block in range(inner // BLOCK):
+    for _ in range(inner // BLOCK):
         scale = load_half(weights + 2 * lane)
         minimum = load_half(weights + 2 * LANES + 2 * lane) if has_minimum else np.float32(-8.0) * scale
         for byte in range(16):

@@ -2,15 +2,17 @@
 
 Source of the format: GGML. A file block is [f16 scale][32 int8]; w = scale * q.
 
-Packed block of a tile: [16 f16 scales][512 bytes]; 32-bit lane i of 64-byte group g holds output i's weights 4g to 4g + 3,
-each with 128 added, so that they are unsigned; the activations' record corrects for it.
+Packed block of a tile: [16 f16 scales][512 bytes]; 32-bit lane i of 64-byte group g holds output i's weights 4g to
+4g + 3, each with 128 added, so that they are unsigned; the activations' record corrects for it.
 """
 
 import numpy as np
 
 from puma.kernels.activations import BLOCK, MINUS_128_SUMS, RECORD, SCALE
 from puma.kernels.compile import kernel
-from puma.kernels.tiles import ONE, dot_bytes, load_byte_groups, load_totals, number_of, scale_and_add, zero_tile
+from puma.kernels.dots import dot_bytes, load_byte_groups, load_totals, scale_and_add
+from puma.kernels.static import ONE, number_of
+from puma.kernels.tiles import zero_tile
 from puma.kernels.vectors import LANES, load_byte, load_half, load_halves, prefetch, store_float
 
 Q8_0_BYTES = 2 * LANES + 32 * LANES
@@ -24,7 +26,7 @@ AHEAD = 4
 def multiply_q8_0(rows, weights, inner, source, stride):
     """Tile of rows x 16 outputs: `rows` quantised rows at `source`, `stride` bytes apart, times one tile of weights."""
     tile = zero_tile(rows, ONE)
-    for block in range(inner // BLOCK):
+    for _ in range(inner // BLOCK):
         if number_of(rows) == 1:
             for line in range(0, Q8_0_BYTES, 64):
                 prefetch(weights + AHEAD * Q8_0_BYTES + line)
@@ -52,7 +54,7 @@ def pack_q8_0(file, packed, outputs, blocks):
 @kernel
 def row_q8_0(weights, lane, inner, target):
     """Dequantise output `lane` of the tile at `weights` into `inner` float32 at `target`."""
-    for block in range(inner // BLOCK):
+    for _ in range(inner // BLOCK):
         scale = load_half(weights + 2 * lane)
         for byte in range(32):
             group, within = byte // 4, byte % 4
