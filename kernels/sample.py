@@ -4,7 +4,8 @@ Random numbers are counter-based: the seed and the index of the generated token 
 are of the model's own distribution, before temperature.
 
 Record of a choice, CHOICE_FIELDS x 8 bytes: TEMPERATURE, TOP_P, MIN_P as float64, TOP_K (0: off), SEED, INDEX, TOP
-(number of most likely tokens to report; -1: no log-probabilities) as int64.
+(number of most likely tokens to report; -1: no log-probabilities) and FORCED (-1, or the token that is taken whatever its
+probability: scoring) as int64.
 Record of what was chosen, CHOSEN_FIELDS x 4 bytes: TOKEN int32 (-1: the logits are not numbers), LOGPROB float32, then
 MOST_LIKELY pairs (int32 token, float32 log-probability), best first.
 """
@@ -33,8 +34,8 @@ from puma.kernels.vectors import (
     store_int32,
 )
 
-TEMPERATURE, TOP_P, MIN_P, TOP_K, SEED, INDEX, TOP = range(7)
-CHOICE_FIELDS = 7
+TEMPERATURE, TOP_P, MIN_P, TOP_K, SEED, INDEX, TOP, FORCED = range(8)
+CHOICE_FIELDS = 8
 
 MOST_LIKELY = 20
 TOKEN, LOGPROB, LIKELY = 0, 1, 2
@@ -214,7 +215,10 @@ def choose(logits, vocabulary, padded, choice, chosen, weights):
         store_int32(chosen + 4 * TOKEN, -1)
         return
     temperature, top = load_double(choice + 8 * TEMPERATURE), load_int64(choice + 8 * TOP)
-    if temperature > 0:
+    token = load_int64(choice + 8 * FORCED)
+    if token >= 0:
+        pass
+    elif temperature > 0:
         top_k, top_p = load_int64(choice + 8 * TOP_K), load_double(choice + 8 * TOP_P)
         to_weights(logits, highest, temperature, load_double(choice + 8 * MIN_P), padded, weights)
         smallest, last = np.float32(0.0), np.int64(vocabulary)

@@ -44,16 +44,25 @@ class StepOutput(msgspec.Struct, frozen=True):
 
 
 def choice(
-    *, temperature: float, top_k: int, top_p: float, min_p: float, seed: int, index: int, logprobs: int
+    *,
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    min_p: float,
+    seed: int,
+    index: int,
+    logprobs: int,
+    forced: int = -1,
 ) -> NDArray[np.int64]:
     """How one token is chosen, int64 [CHOICE_FIELDS]; three of its fields are float64 bits.
 
-    top_k <= 0 is off; `seed` is any 64-bit number, signed or not; `logprobs` as in Sampling.
+    top_k <= 0 is off; `seed` is any 64-bit number, signed or not; `logprobs` as in Sampling; `forced` is a token to be
+    taken whatever its probability, to score it.
     """
     record = np.zeros(CHOICE_FIELDS, np.int64)
     record.view(np.float64)[:3] = temperature, top_p, min_p
     signed_seed = (seed + (1 << 63)) % (1 << 64) - (1 << 63)
-    record[3:] = max(0, min(top_k, 1 << 62)), signed_seed, index, logprobs
+    record[3:] = max(0, min(top_k, 1 << 62)), signed_seed, index, logprobs, forced
     return record
 
 

@@ -145,3 +145,11 @@ def test_logprobs_are_the_models_own(logits, temperature, count):
 def test_more_logprobs_than_vocabulary():
     output = choose_one(np.array([1.0, 3.0, 2.0], np.float32), temperature=0, logprobs=20)
     assert output.likely_tokens[0, :3].tolist() == [1, 2, 0]
+
+
+def test_a_forced_token_is_scored(logits):
+    expected = logits - np.log(np.exp(logits.astype(np.float64)).sum())
+    for forced in (0, 500, VOCABULARY - 1):
+        output = choose_one(logits, logprobs=0, forced=forced)
+        assert output.tokens[0] == forced
+        np.testing.assert_allclose(output.logprobs[0], expected[forced], rtol=1e-5)
