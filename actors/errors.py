@@ -1,10 +1,10 @@
 """Why a request did not get its answer.
 
-    RequestError
-        BadRequest         the request itself is wrong; the client must change it          (400)
-        QueueFull          as many requests wait as may wait; try again later              (429)
-        ShuttingDown       the daemon takes no new requests                                (503)
-        EngineFailed       a step failed, or the answer is not a number; not the client's fault (500)
+RequestError
+    BadRequest         the request itself is wrong; the client must change it          (400)
+    QueueFull          as many requests wait as may wait; try again later              (429)
+    ShuttingDown       the daemon takes no new requests                                (503)
+    EngineFailed       a step failed, or the answer is not a number; not the client's fault (500)
 """
 
 

@@ -12,6 +12,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from puma.actors.answer import Answer
+
 if TYPE_CHECKING:
     from puma.actors.errors import RequestError
     from puma.actors.reply import Reply
@@ -232,8 +234,12 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class Emitted(msgspec.Struct, frozen=True):
+    """Read in this order: tokens, ended, started."""
+
     tokens: tuple[NewToken, ...]
     ended: tuple[Ended, ...]
+    started: tuple[SequenceId, ...] = ()
+    """Sequences that wait no longer: each is named once, when it first gets blocks."""
 
 
 # intake -> handler, through Reply
@@ -304,3 +310,13 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Time spent in compiled steps since boot."""
     generated_tokens: int
     prompt_tokens: int
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """The engine's state is wanted; the scheduler answers between two steps. It leaves out request ids."""
+
+    answer: Answer[Snapshot]
+
+
+ToScheduler = Admit | Cancel | Grant | StepResult | Ask
+"""The scheduler's one inbox."""

@@ -32,9 +32,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     context_length: (
         Annotated[int, option(1, 1 << 24, "Longest prompt plus answer; the model's own if absent.", "tokens")] | None
     ) = None
-    max_step_tokens: Annotated[
-        int, option(16, 65536, "Prompt and answer tokens computed in one step.", "tokens")
-    ] = 512
+    max_step_tokens: Annotated[int, option(16, 65536, "Prompt and answer tokens computed in one step.", "tokens")] = 512
     max_queued_requests: Annotated[
         int, option(1, 1 << 20, "Requests that may wait; one more is told to try later.", "requests")
     ] = 256

@@ -1,7 +1,7 @@
 """ConfigError: everything that is wrong with a configuration, in one report.
 
-    ConfigError
-        .problems   one Problem per wrong value: key, value, what is allowed, where it was written
+ConfigError
+    .problems   one Problem per wrong value: key, value, what is allowed, where it was written
 """
 
 import msgspec

@@ -70,4 +70,7 @@ def pack(code: int, file: NDArray[np.uint8], inner: int, order: NDArray[np.int64
 
     `order`, int64 [outputs], gives for each output the file's row.
     """
+    file = file.view()
+    # One type of array, whether it comes out of a file or not: one compiled function.
+    file.flags.writeable = False
     pack_tiles(code, file, inner, order, packed, 0, packed.shape[0])

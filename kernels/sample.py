@@ -4,8 +4,8 @@ Random numbers are counter-based: the seed and the index of the generated token 
 are of the model's own distribution, before temperature.
 
 Record of a choice, CHOICE_FIELDS x 8 bytes: TEMPERATURE, TOP_P, MIN_P as float64, TOP_K (0: off), SEED, INDEX, TOP
-(number of most likely tokens to report; -1: no log-probabilities) and FORCED (-1, or the token that is taken whatever its
-probability: scoring) as int64.
+(number of most likely tokens to report; -1: no log-probabilities) and FORCED (-1, or the token that is taken whatever
+its probability: scoring) as int64.
 Record of what was chosen, CHOSEN_FIELDS x 4 bytes: TOKEN int32 (-1: the logits are not numbers), LOGPROB float32, then
 MOST_LIKELY pairs (int32 token, float32 log-probability), best first.
 """

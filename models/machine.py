@@ -5,7 +5,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puma.config.memory import MemoryPlan
-from puma.kernels import batch_attention, program as at
+from puma.kernels import batch_attention
+from puma.kernels import program as at
 from puma.kernels.activations import BLOCK, RECORD
 from puma.kernels.attention import SPAN
 from puma.kernels.operations import GATED_SCRATCH
@@ -45,7 +46,10 @@ class Machine:
         self.table = np.zeros(at.MACHINE_FIELDS, np.int64)
         self.step = np.zeros(STEP_FIELDS, np.int64)
         self.shared = self._zeros(shared_bytes(limits.threads)).view(np.int64)
-        self._operations, self._matrices = program.table(), np.array([each.row() for each in program.matrices])
+        self._operations, self._matrices = (
+            program.table(),
+            np.array([each.row() for each in program.matrices]),
+        )
         self._buffers = np.array([self._buffer(rows, limits) for rows in program.buffers], np.int64)
         self._place_parts()
         self._shape = np.array([shape.heads, shape.kv_heads, shape.head_dim, plan.tokens_per_block // LANES])
@@ -54,6 +58,7 @@ class Machine:
     def _fill(self, shape: Hyperparameters, plan: MemoryPlan, limits: Limits) -> None:
         layer_bytes = plan.pool_bytes // (2 * shape.layers)
         keys, values = (self._zeros(layer_bytes * shape.layers) for _ in range(2))
+        # Enough as long as no two sequences share a block.
         span_total = limits.samples + plan.tokens // SPAN + 1
         scratch = max(GATED_SCRATCH, batch_attention.scratch_bytes(shape.head_dim))
         weights = 4 * padded(shape.vocabulary) + CACHE_LINE
@@ -67,8 +72,14 @@ class Machine:
         table[at.LAYER_BYTES] = layer_bytes
         table[at.COSINES], table[at.SINES] = (angles.ctypes.data for angles in self._rope)
         table[at.PARTIALS] = partials.ctypes.data
-        table[at.SCRATCH], table[at.SCRATCH_STRIDE] = self._zeros(scratch * limits.threads).ctypes.data, scratch
-        table[at.WEIGHTS], table[at.WEIGHTS_STRIDE] = self._zeros(weights * limits.threads).ctypes.data, weights
+        table[at.SCRATCH], table[at.SCRATCH_STRIDE] = (
+            self._zeros(scratch * limits.threads).ctypes.data,
+            scratch,
+        )
+        table[at.WEIGHTS], table[at.WEIGHTS_STRIDE] = (
+            self._zeros(weights * limits.threads).ctypes.data,
+            weights,
+        )
         table[at.SHARED] = self.shared.ctypes.data
 
     def _zeros(self, nbytes: int) -> NDArray[np.uint8]:
@@ -78,7 +89,7 @@ class Machine:
     def _buffer(self, rows: Rows, limits: Limits) -> list[int]:
         """A row of the buffer table, with its memory unless it is a part of another buffer."""
         fields = [0] * at.BUFFER_FIELDS
-        fields[at.SIZE], fields[at.PADDED] = rows.size, padded(rows.size)
+        fields[at.SIZE], fields[at.PADDED] = rows.counted or rows.size, padded(rows.size)
         if rows.part_of >= 0:
             return fields
         count = (limits.samples if rows.per_sample else limits.rows) + SPARE_ROWS

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puma.config.engine import EngineConfig
+from puma.config.errors import ConfigError, Problem
 from puma.config.memory import KVGeometry, MemoryPlan, plan_memory
 from puma.kernels import step as at
+from puma.kernels.compile import compile_entries
 from puma.kernels.sample import CHOSEN_FIELDS
 from puma.kernels.threads import Team
 from puma.models.architectures import llama
@@ -24,7 +26,7 @@ from puma.models.tensors import Tensors
 from puma.models.text.model_text import ModelText
 
 Progress = Callable[[str, float], None]
-"""Called with a stage ("weights", "kernels") and the part of it that is done, 0 to 1."""
+"""Called with a stage, "kernels" and then "weights", and the part of it that is done, 0 to 1."""
 
 ARCHITECTURES = {"llama": llama.build}
 
@@ -44,7 +46,7 @@ class LoadedModel:
     ) -> None:
         self.name, self.text, self.plan = name, text, plan
         self.geometry = KVGeometry(shape.layers, shape.kv_heads, shape.head_dim)
-        self.vocabulary_size = shape.vocabulary
+        self.vocabulary_size = shape.tokens
         self.context_length = limits.context
         self.limits = limits
         self._machine = Machine(program, shape, plan, limits, rope)
@@ -83,10 +85,11 @@ def load_model(path: Path, config: EngineConfig, *, progress: Progress = lambda 
     """Read, check and pack a model, and compile what it needs. Raises ModelFileError or ConfigError."""
     with read_gguf(path) as file:
         file.check_types()
-        shape = hyperparameters(file)
         text = ModelText.from_gguf(file.metadata)
+        shape = hyperparameters(file, text.tokenizer.vocabulary_size)
         context = choose_context(shape, config)
         plan = plan_memory(KVGeometry(shape.layers, shape.kv_heads, shape.head_dim), config)
+        compile_entries(lambda part: progress("kernels", part))
         tensors = Tensors(file, lambda part: progress("weights", part))
         program = ARCHITECTURES[architecture(file)](shape, tensors)
         factors = tensors.vector("rope_freqs.weight", shape.head_dim // 2) if "rope_freqs.weight" in tensors else None
@@ -95,7 +98,7 @@ def load_model(path: Path, config: EngineConfig, *, progress: Progress = lambda 
     limits = Limits(
         rows=config.max_step_tokens,
         samples=config.max_batch_size,
-        threads=config.threads or len(os.sched_getaffinity(0)),
+        threads=config.threads or available_cores(),
         context=context,
     )
     return LoadedModel(path.stem, text, shape, program, plan, limits, rope)
@@ -109,18 +112,27 @@ def architecture(file: GGUFFile) -> str:
     return name
 
 
-def hyperparameters(file: GGUFFile) -> Hyperparameters:
+def hyperparameters(file: GGUFFile, tokens: int) -> Hyperparameters:
+    """The sizes of the model; `tokens` is how many its tokenizer knows."""
     metadata = Metadata(file.metadata, file.path, architecture(file))
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
         raise ModelFileError(f"{file.path}: tensor token_embd.weight is missing or no matrix")
-    return read_hyperparameters(metadata, embedding.shape[1])
+    rows = embedding.shape[1]
+    if tokens > rows:
+        raise ModelFileError(f"{file.path}: the tokenizer knows {tokens} tokens, token_embd.weight only {rows}")
+    return read_hyperparameters(metadata, rows, tokens)
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def choose_context(shape: Hyperparameters, config: EngineConfig) -> int:
     """The context length to serve: the configured one, which may not exceed the model's."""
-    from puma.config.errors import ConfigError, Problem
-
     wanted = config.context_length
     if wanted is not None and wanted > shape.context_length:
         allowed = f"at most {shape.context_length}, the model's own"

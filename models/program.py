@@ -20,6 +20,8 @@ class Rows(msgspec.Struct):
     """Whether it holds one row per sampled token, instead of one per token of the step."""
     quantised: bool = False
     """Whether some product takes its rows as int8."""
+    counted: int = 0
+    """Values that count, when they are fewer than `size`; 0: all."""
     part_of: int = -1
     offset: int = 0
     """A part of another buffer's rows, from this value on."""
@@ -34,9 +36,9 @@ class Program:
         self.vectors: list[NDArray[np.float32]] = []
         self.buffers: list[Rows] = []
 
-    def buffer(self, size: int, *, per_sample: bool = False) -> int:
+    def buffer(self, size: int, *, per_sample: bool = False, counted: int = 0) -> int:
         """A new buffer; returns its number, as do all that make something."""
-        self.buffers.append(Rows(size, per_sample))
+        self.buffers.append(Rows(size, per_sample, counted=counted))
         return len(self.buffers) - 1
 
     def matrix(self, tensors: Sequence[Tensor]) -> int:
@@ -91,7 +93,7 @@ class Program:
     def _part(self, whole: int, offset: int) -> int:
         assert offset % LANES == 0
         rows = self.buffers[whole]
-        self.buffers.append(Rows(rows.size - offset, rows.per_sample, False, whole, offset))
+        self.buffers.append(Rows(rows.size - offset, rows.per_sample, part_of=whole, offset=offset))
         return len(self.buffers) - 1
 
     def _take(self, source: int, matrix: int) -> None:

@@ -53,7 +53,9 @@ class Tensors:
             raise ModelFileError(f"{self._file.path}: tensor {name} is missing")
         found = info.shape[: len(shape)] + tuple(size for size in info.shape[len(shape) :] if size != 1)
         if found != shape:
-            raise ModelFileError(f"{self._file.path}: tensor {name} has shape {list(info.shape)}, expected {list(shape)}")
+            raise ModelFileError(
+                f"{self._file.path}: tensor {name} has shape {list(info.shape)}, expected {list(shape)}"
+            )
         self._taken.add(name)
         self._progress(len(self._taken) / len(self._file.tensors))
         return info

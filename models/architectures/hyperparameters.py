@@ -6,8 +6,6 @@ import msgspec
 
 from puma.models.errors import ModelFileError
 
-REQUIRED = object()
-
 
 class Hyperparameters(msgspec.Struct, frozen=True, kw_only=True):
     """One model's sizes."""
@@ -19,6 +17,9 @@ class Hyperparameters(msgspec.Struct, frozen=True, kw_only=True):
     head_dim: int
     feed_forward: int
     vocabulary: int
+    """Rows of the embedding."""
+    tokens: int
+    """Of these, the ones that the tokenizer knows; the rest is padding and never sampled."""
     context_length: int
     epsilon: float
     rope_base: float
@@ -62,21 +63,19 @@ class Metadata:
         return value
 
 
-def read_hyperparameters(metadata: Metadata, vocabulary: int) -> Hyperparameters:
+def read_hyperparameters(metadata: Metadata, vocabulary: int, tokens: int) -> Hyperparameters:
     """Read and check the sizes of a llama-like model. Raises ModelFileError."""
     hidden = metadata.integer("embedding_length", 1, 1 << 20)
     heads = metadata.integer("attention.head_count", 1, 1 << 12)
-    kv_heads = metadata.integer("attention.head_count_kv", 1, 1 << 12, heads)
+    kv_heads = metadata.integer("attention.head_count_kv", 1, heads, heads)
+    if heads % kv_heads:
+        raise metadata.error("attention.head_count_kv", kv_heads, f"a divisor of head_count, {heads}")
     head_dim = metadata.integer("attention.key_length", 1, 1 << 12, hidden // heads)
-    for key, value, allowed in (
-        ("attention.head_count_kv", kv_heads, f"a divisor of head_count, {heads}"),
-        ("attention.key_length", head_dim, "a multiple of 32"),
-        ("attention.value_length", metadata.integer("attention.value_length", 1, 1 << 12, head_dim), f"{head_dim}"),
-        ("rope.dimension_count", metadata.integer("rope.dimension_count", 1, 1 << 12, head_dim), f"{head_dim}"),
-    ):
-        wrong = heads % value if key.endswith("head_count_kv") else value != head_dim or head_dim % 32
-        if wrong:
-            raise metadata.error(key, value, allowed)
+    if head_dim % 32:
+        raise metadata.error("attention.key_length", head_dim, "a multiple of 32; others are not supported yet")
+    for key in ("attention.value_length", "rope.dimension_count"):
+        if (found := metadata.integer(key, 1, 1 << 12, head_dim)) != head_dim:
+            raise metadata.error(key, found, f"the size of a head, {head_dim}; others are not supported yet")
     scaling = metadata.text("rope.scaling.type", "none")
     if scaling not in ("none", "linear"):
         raise metadata.error("rope.scaling.type", scaling, "none or linear; others are not supported yet")
@@ -88,6 +87,7 @@ def read_hyperparameters(metadata: Metadata, vocabulary: int) -> Hyperparameters
         head_dim=head_dim,
         feed_forward=metadata.integer("feed_forward_length", 1, 1 << 22),
         vocabulary=vocabulary,
+        tokens=tokens,
         context_length=metadata.integer("context_length", 1, 1 << 30),
         epsilon=metadata.number("attention.layer_norm_rms_epsilon"),
         rope_base=metadata.number("rope.freq_base", 10000.0),

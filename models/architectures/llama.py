@@ -49,7 +49,7 @@ def add_head(program: Program, shape: Hyperparameters, tensors: Tensors, hidden:
     """Logits and sampling, for the rows that want them."""
     selected = program.buffer(shape.hidden, per_sample=True)
     normed = program.buffer(shape.hidden, per_sample=True)
-    logits = program.buffer(shape.vocabulary, per_sample=True)
+    logits = program.buffer(shape.vocabulary, per_sample=True, counted=shape.tokens)
     program.select(hidden, selected)
     program.norm(selected, normed, tensors.vector("output_norm.weight", shape.hidden), shape.epsilon)
     head = embedding_matrix

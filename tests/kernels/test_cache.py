@@ -38,7 +38,12 @@ def test_a_home_that_cannot_be_made_is_no_obstacle(monkeypatch, tmp_path):
 
 
 def test_kernels_are_found_again_by_the_next_process(tmp_path):
-    script = "import puma.kernels.packing as p; print(sum(p.pack_tiles.stats.cache_hits.values()))"
+    script = (
+        "from puma.kernels.packing import pack_tiles as kernel\n"
+        "from puma.kernels.compile import compile_entries\n"
+        "compile_entries(lambda part: None)\n"
+        "print(sum(kernel.stats.cache_hits.values()))"
+    )
     environment = os.environ | {"PUMA_HOME": str(tmp_path)}
     hits = [
         subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True).stdout

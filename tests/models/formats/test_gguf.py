@@ -1,0 +1,5 @@
+from tests.models.formats.gguf_writer import write_gguf
+
+
+def test_x():
+    assert write_gguf
