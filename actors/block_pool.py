@@ -68,7 +68,7 @@ class BlockPool:
             raise PoolError(f"free runs touch: {runs}")
 
     def _missing(self, sequence: SequenceId, tokens: int) -> int:
-        return -(-tokens // self.tokens_per_block) - len(self._table(sequence))
+        return max(0, -(-tokens // self.tokens_per_block) - len(self._table(sequence)))
 
     def _table(self, sequence: SequenceId) -> list[int]:
         try:

@@ -37,7 +37,7 @@ class Door:
     def enter(self, submit: Submit) -> None:
         """Let a request in. Raises ShuttingDown, or QueueFull when as many wait as may wait."""
         if self._refusal is not None:
-            raise self._refusal
+            raise self._refusal.with_traceback(None)
         if self._waiting >= self.max_waiting:
             raise QueueFull(f"{self._waiting} requests wait already, as many as may; try again later")
         if submit.request_id in self.guests:

@@ -74,7 +74,7 @@ class Engine:
         """The engine between two steps. Raises the error that ended the engine when it is gone."""
         async with self._asking:
             if self._gone is not None:
-                raise self._gone
+                raise self._gone.with_traceback(None)
             self._answer = Answer[Snapshot]()
             post(self._scheduler, Ask(self._answer), "the scheduler")
             snapshot = await self._answer.get()

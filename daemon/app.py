@@ -9,7 +9,7 @@ import msgspec
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, Scope
 from quart import Response, request
 from quart_trio import QuartTrio
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from puma.actors.errors import QueueFull, RequestError, ShuttingDown
 from puma.config.server import ServerConfig
@@ -41,6 +41,8 @@ def create_app(service: Service, config: ServerConfig) -> QuartTrio:
 async def _request_error(error: RequestError) -> Response:
     status, body = describe(error)
     note(error.message)
+    if status == 500:
+        log.error("%s", error.message)
     response = json_response(body, status)
     if isinstance(error, QueueFull):
         response.headers["Retry-After"] = "1"
@@ -51,12 +53,18 @@ async def _request_error(error: RequestError) -> Response:
 
 async def _http_error(error: HTTPException) -> Response:
     status, body = describe(error)
-    if isinstance(error, NotFound | MethodNotAllowed):
-        problem = "no such route" if status == 404 else "method not allowed"
-        body.error.message = f"{problem}: {request.method} {request.path}"
+    words = {
+        404: f"no such route: {request.method} {request.path[:200]}",
+        405: f"method not allowed: {request.method} {request.path[:200]}",
+        408: f"the request body did not arrive within {request.body_timeout} s",
+        413: f"the request body is larger than {request.max_content_length} bytes",
+    }
+    body.error.message = words.get(status, body.error.message)
     response = json_response(body, status)
     if isinstance(error, MethodNotAllowed):
         response.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
+    if status in (408, 413):
+        response.headers["Connection"] = "close"
     return response
 
 

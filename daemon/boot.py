@@ -1,48 +1,17 @@
-"""From configuration to serving, and back: the whole life of `puma serve`.
+"""The beginning of `puma serve`: what it takes for itself before it loads anything.
 
-    check the configuration    before this module is reached
-    take lock and port         so that a second daemon fails before it loads anything
-    load and compile           with progress on stderr
-    engine, control, port      the port opens last
-    ready                      one line on stdout
-    drain                      and everything is closed in the reverse order
-
-Lifetimes are nested the same way: the HTTP server lives inside the control socket's, that inside the engine's.
+check the configuration    before this module is reached
+take lock and port         so that a second daemon fails at once
+the rest                   daemon/process.py
 """
 
-import os
-import socket
-import sys
-import time
-from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
 
-import trio
-
-from puma.actors.engine import Engine, run_engine
 from puma.config.engine import EngineConfig
-from puma.config.memory import plan_memory
 from puma.config.server import ServerConfig
-from puma.daemon.announce import announce, warn
-from puma.daemon.app import create_app
-from puma.daemon.connection import Limits
-from puma.daemon.control.desk import ControlDesk
 from puma.daemon.control.lock import Lock
 from puma.daemon.control.paths import private_folder, socket_path
-from puma.daemon.control.server import open_socket, serve_control
-from puma.daemon.exits import Exit
-from puma.daemon.lifecycle import SIGNALS, Lifecycle
-from puma.daemon.listener import take_port, url_of
-from puma.daemon.live import LiveRequests
-from puma.daemon.progress import loading
-from puma.daemon.server import serve
-from puma.daemon.service import Service
-from puma.daemon.shutdown import drain, tell
-from puma.models.model import LoadedModel, load_model
-
-SWITCH_INTERVAL = 0.0005
-"""Seconds after which a thread of Python code lets the event loop have a turn; Python's own 5 ms are felt."""
+from puma.daemon.listener import take_port
 
 
 def serve_model(path: Path, name: str, engine: EngineConfig, server: ServerConfig) -> int:
@@ -50,97 +19,15 @@ def serve_model(path: Path, name: str, engine: EngineConfig, server: ServerConfi
 
     Raises CannotListen, AlreadyRunning, UnusablePath, ModelFileError or ConfigError, alone or in a group.
     """
-    sys.setswitchinterval(SWITCH_INTERVAL)
     control = socket_path(server.control_socket)
     private_folder(control.parent)
     lock = Lock(control)
     try:
         with take_port(server.host, server.port) as port:
-            return trio.run(Daemon(path, name, engine, server, port, control, lock).run)
+            # Importing the engine takes seconds; an address in use is told before.
+            from puma.daemon.process import serve
+
+            return serve(path, name, engine, server, port, control, lock)
     finally:
         control.unlink(missing_ok=True)
         lock.remove()
-
-
-class Daemon:
-    """One run. The port is bound and the lock is held; nothing is loaded yet."""
-
-    def __init__(
-        self,
-        path: Path,
-        name: str,
-        engine: EngineConfig,
-        server: ServerConfig,
-        port: socket.socket,
-        control: Path,
-        lock: Lock,
-    ) -> None:
-        self.path, self.name = path, name
-        self.engine_config, self.config = engine, server
-        self.port, self.control, self.lock = port, control, lock
-        self.life = Lifecycle()
-        self.begun = time.monotonic()
-
-    async def run(self) -> int:
-        with trio.open_signal_receiver(*SIGNALS) as signals:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self.life.watch, signals, self._leave)
-                model = await self._load()
-                if model is None:
-                    self._leave(self.life.signal or 0)
-                await self._serve(model)
-                nursery.cancel_scope.cancel()
-        model.close()
-        return Exit.OK
-
-    async def _load(self) -> LoadedModel | None:
-        """None when the daemon is to end before the model is there."""
-        model = None
-        with loading() as report:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self.life.stopping_or, nursery.cancel_scope)
-                load = partial(load_model, self.path, self.engine_config, progress=report)
-                model = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
-                nursery.cancel_scope.cancel()
-        return model
-
-    async def _serve(self, model: LoadedModel) -> None:
-        plan = plan_memory(model.geometry, self.engine_config)
-        url = url_of(self.port)
-        live = LiveRequests()
-        async with trio.open_nursery() as engines:
-            engine: Engine = await engines.start(
-                _run_engine, partial(run_engine, model, self.engine_config, plan), live
-            )
-            service = Service(engine, live, self.name)
-            desk = ControlDesk(service, self.life, self.config, url, self.begun)
-            async with trio.open_nursery() as controls:
-                await controls.start(serve_control, open_socket(self.control), desk.answer)
-                async with trio.open_nursery() as servers:
-                    stop = trio.Event()
-                    limits = Limits(send=self.config.send_timeout_seconds)
-                    await servers.start(partial(serve, create_app(service, self.config), self.port, limits, stop=stop))
-                    warn(model, plan)
-                    announce(self.name, url, plan)
-                    await self.life.stopping.wait()
-                    await drain(service, self.life, self.config.grace_seconds)
-                    stop.set()
-                controls.cancel_scope.cancel()
-            engines.cancel_scope.cancel()
-
-    def _leave(self, signal: int) -> NoReturn:
-        """End at once: threads that load, compile or compute are not waited for."""
-        self.control.unlink(missing_ok=True)
-        self.lock.remove()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(128 + signal)
-
-
-async def _run_engine(run: Any, live: LiveRequests, *, task_status: trio.TaskStatus[Engine]) -> None:
-    """Run it; when it fails, let the handlers tell their clients before the failure ends everything."""
-    try:
-        await run(task_status=task_status)
-    except* Exception:
-        await tell(live)
-        raise

@@ -147,7 +147,9 @@ class Connection:
             case RawData():
                 await self._write(event.data)
             case Closed():
-                await self._close()
+                # The task that is here was often cancelled just now, with the request that it has answered.
+                with trio.CancelScope(shield=True):
+                    await self._close()
             case Updated(idle=True):
                 self._between_requests = True
                 self._close_after(self._limits.idle)

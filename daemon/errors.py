@@ -10,6 +10,8 @@ HTTPException          its own status: no such route, wrong method, body too lar
 anything else          500    a fault of Puma; the log has it under the request's id
 """
 
+import re
+
 from werkzeug.exceptions import HTTPException
 
 from puma.actors.errors import BadRequest, EngineFailed, QueueFull, RequestError, ShuttingDown
@@ -30,6 +32,8 @@ TABLE: tuple[tuple[type[RequestError], int, str, str | None], ...] = (
 )
 """Error, status, type, and the code when the error has none of its own."""
 
+_PATHS = re.compile(r"""(?<![\w.])~?/[^\s'"<>|:;,()]+""")
+
 HTTP_CODES = {
     400: "bad_request",
     404: "not_found",
@@ -49,9 +53,16 @@ def describe(error: Exception) -> tuple[int, ErrorBody]:
     if isinstance(error, RequestError):
         for kind, status, name, code in TABLE:
             if isinstance(error, kind):
-                return status, error_body(error.message, name, error.code or code, error.param)
+                message = error.message if status != 500 else _without_paths(error.message)
+                return status, error_body(message, name, error.code or code, error.param)
     if isinstance(error, HTTPException) and error.code is not None:
         kind = "invalid_request_error" if error.code < 500 else "server_error"
         return error.code, error_body(error.description or error.name, kind, HTTP_CODES.get(error.code))
     message = f"internal error; the log has it under the request id {current_request.get()}"
     return 500, error_body(message, "server_error", "internal_error")
+
+
+def _without_paths(message: str) -> str:
+    """The words of a failure within the engine, for a client: what they quote may name files of this machine."""
+    shown = _PATHS.sub("(a path)", message)
+    return f"{shown}; the log has more under the request id {current_request.get()}"

@@ -10,6 +10,7 @@ from puma.daemon.exits import Exit
 from puma.daemon.listener import CannotListen
 from puma.daemon.log import log
 from puma.models.errors import ModelFileError, PromptError
+from puma.models.store.errors import StoreError
 
 TABLE: tuple[tuple[type[BaseException], Exit], ...] = (
     (ConfigError, Exit.USAGE),
@@ -17,6 +18,7 @@ TABLE: tuple[tuple[type[BaseException], Exit], ...] = (
     (AlreadyRunning, Exit.IN_USE),
     (PromptError, Exit.FAILED),
     (ModelFileError, Exit.MODEL),
+    (StoreError, Exit.MODEL),
     (KeyboardInterrupt, Exit.INTERRUPTED),
 )
 

@@ -46,7 +46,7 @@ class Http1(H11Protocol):
     ) -> None:
         client, server = addresses
         super().__init__(app, config, context, tasks, ConnectionState({}), False, client, server, send)
-        self.can_read = _Turn(stream, self.connection.receive_data)
+        self.can_read = _Turn(stream, self.connection.receive_data, self._close_stream)
 
     @property
     def request_unread(self) -> bool:
@@ -88,9 +88,12 @@ class _Turn:
     Hypercorn stops reading meanwhile and so would not see the client leave; this reads on, up to a limit.
     """
 
-    def __init__(self, stream: trio.SocketStream, keep: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, stream: trio.SocketStream, keep: Callable[[bytes], None], end_request: Callable[[], Awaitable[None]]
+    ) -> None:
         self._stream = stream
         self._keep = keep
+        self._end_request = end_request
         self._event = trio.Event()
 
     async def clear(self) -> None:
@@ -117,6 +120,7 @@ class _Turn:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 data = b""
             if not data:
+                await self._end_request()
                 raise ClientGone
             self._keep(bytes(data))
             room -= len(data)

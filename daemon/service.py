@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from quart import request
@@ -15,7 +15,7 @@ from puma.daemon.live import LiveRequests
 from puma.daemon.log import current_request, log
 from puma.daemon.version import version
 from puma.daemon.wire.compose import Envelope
-from puma.daemon.wire.decode import decode, members, strip_bom
+from puma.daemon.wire.decode import checked, decode, members
 from puma.daemon.wire.fields import refuse_unsupported, unknown
 from puma.daemon.wire.openai import Model, Request
 
@@ -39,7 +39,7 @@ class Service:
 
     async def read(self, decoder: msgspec.json.Decoder[R]) -> R:
         """The current HTTP request's body. Raises BadRequest or ModelNotFound."""
-        body = strip_bom(await request.get_data(True, False, False))
+        body = checked(await request.get_data(True, False, False))
         decoded = decode(body, decoder)
         given = members(body)
         refuse_unsupported(given)
@@ -98,6 +98,6 @@ class Service:
                 log.info("request field %r is unknown and was ignored; said once", name[:100])
 
 
-def note(words: str) -> None:
-    """Words for the current HTTP request's log line."""
-    request.scope["state"][NOTE] = words
+def note(words: str, state: dict[str, Any] | None = None) -> None:
+    """Words for the log line of the HTTP request with this state, or else of the current one."""
+    (request.scope["state"] if state is None else state)[NOTE] = words

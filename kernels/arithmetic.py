@@ -57,6 +57,18 @@ def round_to_integers(builder, x):
     return builder.fptosi(call(builder, "llvm.nearbyint.v16f32", FLOATS, [x]), INTEGERS)
 
 
+@instruction(floats, integers)
+def to_floats(builder, x):
+    return builder.sitofp(x, FLOATS)
+
+
+@instruction(integers, integers, types.int32)
+def smaller_integers(builder, x, bound):
+    """Lane by lane, x or the bound."""
+    bounds = splat(builder, bound, INTEGERS)
+    return builder.select(builder.icmp_signed("<", x, bounds), x, bounds)
+
+
 @instruction(integers, integers, integers)
 def add_integers(builder, x, y):
     return builder.add(x, y)

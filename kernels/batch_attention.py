@@ -6,10 +6,9 @@ folded in order afterwards. A prefill run is divided by head and by tiles of six
 
 import numpy as np
 
-from puma.kernels.activations import BLOCK, RECORD, quantise
 from puma.kernels.attention import SCORES_STRIDE, SPAN, attend_span, finish, fold, span_addresses
 from puma.kernels.compile import kernel
-from puma.kernels.program import FLOATS, QUANTISED, QUANTISED_STRIDE, STRIDE
+from puma.kernels.program import FLOATS, STRIDE
 from puma.kernels.static import FOUR, ONE, SIXTEEN, THREE, TWO, number_of
 from puma.kernels.step import (
     RUN_COUNT,
@@ -143,16 +142,8 @@ def attend_tile(shape, source, row, keys, values, table, position, count, head, 
                 span == 0,
             )
     for r in range(count):
-        finish_head(running + 4 * head_dim * r, scratch + RUNNING_SUMS_AT + 8 * r, head_dim, out, row + r, head)
-
-
-@kernel
-def finish_head(running, sums, head_dim, out, row, head):
-    """Write one row's finished head, quantised too where heads are whole blocks."""
-    at = out[FLOATS] + row * out[STRIDE] + 4 * head_dim * head
-    finish(running, sums, head_dim, at)
-    if out[QUANTISED] and head_dim % BLOCK == 0:
-        quantise(at, head_dim, out[QUANTISED] + row * out[QUANTISED_STRIDE] + head * head_dim // BLOCK * RECORD)
+        target = out[FLOATS] + (row + r) * out[STRIDE] + 4 * head_dim * head
+        finish(running + 4 * head_dim * r, scratch + RUNNING_SUMS_AT + 8 * r, head_dim, target)
 
 
 @kernel
@@ -223,6 +214,6 @@ def fold_batch(thread, threads, step, shape, partials, out):
                 o, sums = partial + 4 * head_dim * head, partial + 4 * head_dim * heads + 8 * head
                 for span in range(1, spans):
                     fold(o, sums, o + size * span, sums + size * span, head_dim, False)
-                finish_head(o, sums, head_dim, out, row, head)
+                finish(o, sums, head_dim, out[FLOATS] + row * out[STRIDE] + 4 * head_dim * head)
             item += 1
         partial += size * spans

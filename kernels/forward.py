@@ -6,8 +6,7 @@ Every thread walks the program (see program.py) and does its share of each opera
 from numba import carray
 
 from puma.kernels import program as at
-from puma.kernels.activations import BLOCK
-from puma.kernels.batch_attention import HEAD_DIM, SHAPE_FIELDS, attend_batch, fold_batch
+from puma.kernels.batch_attention import SHAPE_FIELDS, attend_batch, fold_batch
 from puma.kernels.compile import entry, kernel
 from puma.kernels.matmul import MATRIX_FIELDS
 from puma.kernels.operations import (
@@ -33,9 +32,6 @@ def attend(thread, threads, machine, step, shape, source, out, keys, values, scr
     if spans:
         goal = barrier(shared, threads, goal)
         fold_batch(thread, threads, step, shape, partials, out)
-    if shape[HEAD_DIM] % BLOCK:
-        goal = barrier(shared, threads, goal)
-        quantise_rows(thread, threads, step[ROWS], out)
     return goal
 
 
@@ -54,14 +50,14 @@ def forward(thread, threads, machine):
         operation = program[index]
         code = operation[at.CODE]
         source, out = buffers[operation[at.IN]], buffers[operation[at.OUT]]
-        matrix = matrices[operation[at.MATRIX]]
+        matrix, outlier = matrices[operation[at.MATRIX]], float_of_bits(operation[at.OUTLIER])
         keys = machine[at.KEYS] + operation[at.LAYER] * machine[at.LAYER_BYTES]
         values = machine[at.VALUES] + operation[at.LAYER] * machine[at.LAYER_BYTES]
         if code == at.EMBED:
             embed_rows(thread, threads, step, matrix, out)
         elif code == at.NORM:
             epsilon = float_of_bits(operation[at.PARAMETER])
-            norm_rows(thread, threads, rows, source, out, operation[at.VECTOR], epsilon)
+            norm_rows(thread, threads, rows, source, out, operation[at.VECTOR], epsilon, outlier)
         elif code in (at.MULTIPLY, at.ADD):
             multiply_rows(thread, threads, rows, source, matrix, out, code == at.ADD)
         elif code == at.GATED:
@@ -71,6 +67,8 @@ def forward(thread, threads, machine):
             rotate_rows(thread, threads, step, shape, source, keys, values, cosines, sines)
         elif code == at.ATTEND:
             goal = attend(thread, threads, machine, step, shape, source, out, keys, values, scratch, goal)
+        elif code == at.QUANTISE:
+            quantise_rows(thread, threads, rows, source, outlier)
         elif code == at.SELECT:
             select_rows(thread, threads, step, source, out)
             rows = step[SAMPLE_TOTAL]

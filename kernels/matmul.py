@@ -18,7 +18,7 @@ from puma.kernels.vectors import LANES, never_inline
 FORMAT, OUTPUTS, INNER, WEIGHTS, TILE_BYTES = range(5)
 MATRIX_FIELDS = 5
 
-ROW_CHUNK = 256
+ROW_CHUNK = 128
 """Rows whose activations stay in the second-level cache while the weights pass by."""
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from puma.kernels.activations import BLOCK, RECORD, quantise
+from puma.kernels.activations import BLOCK, quantise
 from puma.kernels.attention import tile_offset
 from puma.kernels.batch_attention import HEAD_DIM, HEADS, KV_HEADS, TILES_PER_BLOCK
 from puma.kernels.compile import kernel
@@ -50,12 +50,12 @@ def embed_rows(thread, threads, step, matrix, out):
 
 
 @kernel
-def norm_rows(thread, threads, rows, source, out, weights, epsilon):
+def norm_rows(thread, threads, rows, source, out, weights, epsilon, outlier):
     for row in range(rows * thread // threads, rows * (thread + 1) // threads):
         target = out[FLOATS] + row * out[STRIDE]
         rms_norm(source[FLOATS] + row * source[STRIDE], weights, source[SIZE], source[PADDED], epsilon, target)
         if out[QUANTISED]:
-            quantise(target, out[PADDED], out[QUANTISED] + row * out[QUANTISED_STRIDE])
+            quantise(target, out[PADDED], out[QUANTISED] + row * out[QUANTISED_STRIDE], outlier)
 
 
 @kernel
@@ -77,7 +77,7 @@ def multiply_rows(thread, threads, rows, source, matrix, out, accumulate):
 
 @kernel
 def gated_rows(thread, threads, rows, source, gate, up, out, scratch):
-    """out = silu(source x gate) * (source x up), 32 outputs at a time: one block of the quantised result."""
+    """out = silu(source x gate) * (source x up), 32 outputs at a time."""
     pairs = -(-gate[OUTPUTS] // BLOCK)
     first, last = pairs * thread // threads, pairs * (thread + 1) // threads
     tiles = -(-gate[OUTPUTS] // LANES)
@@ -108,9 +108,6 @@ def gated_rows(thread, threads, rows, source, gate, up, out, scratch):
                     )
             for row in range(count):
                 silu_times(target + row * out[STRIDE], scratch + 4 * BLOCK * row, BLOCK)
-                if out[QUANTISED]:
-                    block = out[QUANTISED] + (start + row) * out[QUANTISED_STRIDE] + pair * RECORD
-                    quantise(target + row * out[STRIDE], BLOCK, block)
 
 
 GATED_ROWS = ROW_CHUNK
@@ -153,11 +150,11 @@ def select_rows(thread, threads, step, source, out):
 
 
 @kernel
-def quantise_rows(thread, threads, rows, buffer):
+def quantise_rows(thread, threads, rows, buffer, outlier):
     if buffer[QUANTISED]:
         for row in range(rows * thread // threads, rows * (thread + 1) // threads):
             where = buffer[QUANTISED] + row * buffer[QUANTISED_STRIDE]
-            quantise(buffer[FLOATS] + row * buffer[STRIDE], buffer[PADDED], where)
+            quantise(buffer[FLOATS] + row * buffer[STRIDE], buffer[PADDED], where, outlier)
 
 
 @kernel

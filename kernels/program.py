@@ -3,24 +3,27 @@
 A program is int64 [operations, OPERATION_FIELDS]. Its operations, with the fields they use:
 
     EMBED       MATRIX, OUT                    rows of the embedding matrix, for the step's tokens
-    NORM        IN, OUT, VECTOR, PARAMETER     RMS norm: float32 weights at VECTOR, epsilon's bits in PARAMETER
+    NORM        IN, OUT, VECTOR, PARAMETER, OUTLIER   RMS norm: float32 weights at VECTOR, epsilon's bits in PARAMETER
     MULTIPLY    IN, OUT, MATRIX                OUT = IN x MATRIX
     ADD         IN, OUT, MATRIX                OUT += IN x MATRIX, the residual connection
     GATED       IN, OUT, MATRIX, SECOND        OUT = silu(IN x MATRIX) * (IN x SECOND)
     ROTATE      IN, LAYER                      queries and keys rotated in place; keys and values into the cache
     ATTEND      IN, OUT, LAYER
+    QUANTISE    IN, OUTLIER                    its float32 rows as integers too; NORM has done so for its own
     SELECT      IN, OUT                        the rows whose logits are wanted; the rest works on these alone
     SAMPLE      IN                             tokens from logits
+
+OUTLIER holds a float32's bits: see quantise in activations.py.
 
 IN and OUT number rows of the buffer table, int64 [buffers, BUFFER_FIELDS]: float32 rows at FLOATS, STRIDE bytes apart,
 padded with zeros to PADDED values; the same rows quantised at QUANTISED (see activations.py), or 0 if no product takes
 them so; SIZE is the number of values that count.
 """
 
-EMBED, NORM, MULTIPLY, ADD, GATED, ROTATE, ATTEND, SELECT, SAMPLE = range(9)
+EMBED, NORM, MULTIPLY, ADD, GATED, ROTATE, ATTEND, QUANTISE, SELECT, SAMPLE = range(10)
 
-CODE, IN, OUT, MATRIX, SECOND, VECTOR, PARAMETER, LAYER = range(8)
-OPERATION_FIELDS = 8
+CODE, IN, OUT, MATRIX, SECOND, VECTOR, PARAMETER, LAYER, OUTLIER = range(9)
+OPERATION_FIELDS = 9
 
 FLOATS, STRIDE, QUANTISED, QUANTISED_STRIDE, SIZE, PADDED = range(6)
 BUFFER_FIELDS = 6

@@ -12,6 +12,19 @@ from puma.kernels.vectors import LANES
 from puma.models.weights import Matrix, Tensor, pack_matrix, pad_vector
 
 
+OUTLIER = 2.0
+"""Activations in blocks that reach beyond so many times their row's root mean square keep sixteen bits, not eight.
+
+On SmolLM2 Q4_1 the mean absolute difference of the top-five log-probabilities from float32 is 0.084 with eight bits
+throughout, 0.028 at 4, 0.024 at 3 and 0.015 at 2; llama.cpp's is 0.086.
+"""
+
+
+def bits(number: float) -> int:
+    """Those of a float32, as tables hold it."""
+    return int(np.float32(number).view(np.int32))
+
+
 class Rows(msgspec.Struct):
     """A buffer of activation rows: `size` values each."""
 
@@ -49,11 +62,13 @@ class Program:
     def embed(self, matrix: int, out: int) -> None:
         self._add(at.EMBED, out=out, matrix=matrix)
 
-    def norm(self, source: int, out: int, weights: NDArray[np.float32], epsilon: float) -> None:
+    def norm(
+        self, source: int, out: int, weights: NDArray[np.float32], epsilon: float, *, outlier: float = OUTLIER
+    ) -> None:
         """RMS norm; `weights` is float32 [size]."""
         self.vectors.append(pad_vector(weights))
-        bits = int(np.float32(epsilon).view(np.int32))
-        self._add(at.NORM, source=source, out=out, vector=self.vectors[-1].ctypes.data, parameter=bits)
+        vector = self.vectors[-1].ctypes.data
+        self._add(at.NORM, source=source, out=out, vector=vector, parameter=bits(epsilon), outlier=bits(outlier))
 
     def project(self, source: int, out: int, tensors: Sequence[Tensor], *, residual: bool = False) -> None:
         """out = source x tensors, side by side; `residual` adds instead. Neighbours of one type are one product."""
@@ -84,6 +99,10 @@ class Program:
     def attend(self, source: int, out: int, layer: int) -> None:
         self._add(at.ATTEND, source=source, out=out, layer=layer)
 
+    def quantise(self, source: int) -> None:
+        """Rows that no norm has made, for the products that take integers."""
+        self._add(at.QUANTISE, source=source, outlier=bits(OUTLIER))
+
     def select(self, source: int, out: int) -> None:
         self._add(at.SELECT, source=source, out=out)
 
@@ -111,9 +130,10 @@ class Program:
         vector: int = 0,
         parameter: int = 0,
         layer: int = 0,
+        outlier: int = 0,
     ) -> None:
         fields = {at.CODE: code, at.IN: source, at.OUT: out, at.MATRIX: matrix, at.SECOND: second}
-        fields |= {at.VECTOR: vector, at.PARAMETER: parameter, at.LAYER: layer}
+        fields |= {at.VECTOR: vector, at.PARAMETER: parameter, at.LAYER: layer, at.OUTLIER: outlier}
         self.operations.append(fields)
 
     def table(self) -> NDArray[np.int64]:

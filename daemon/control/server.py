@@ -43,7 +43,7 @@ def open_socket(path: Path) -> socket.socket:
     listening.bind(os.fspath(fresh))
     # Nobody can connect before listen(), so there is no moment at which the mode is too wide.
     fresh.chmod(0o600)
-    listening.listen(16)
+    listening.listen(128)
     fresh.replace(path)
     return listening
 

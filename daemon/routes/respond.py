@@ -1,10 +1,11 @@
 """How both endpoints answer: wait for admission, then a whole response or a stream."""
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import msgspec
 import trio
-from quart import Response
+from quart import Response, request
 
 from puma.actors.errors import RequestError
 from puma.actors.messages import Piece
@@ -27,18 +28,19 @@ async def respond(answers: Answers, form: Form, *, stream: bool, include_usage: 
     await answers.admitted()
     if not stream:
         choices = await answers.collect()
-        usage = total_usage(choices)
-        note(f"{usage.prompt_tokens} + {usage.completion_tokens} tokens, {choices[0].finish}")
+        note(_summary(answers))
         return json_response(form.whole(choices))
-    prompt_tokens = sum(choice.prompt_tokens for choice in answers.choices)
-    note(f"stream, {prompt_tokens} tokens of prompt")
-    response = Response(_events(answers, form, include_usage), content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
+    note("the stream was broken off")
+    events = _events(answers, form, include_usage, request.scope["state"])
+    response = Response(events, content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
     # Quart would end the stream after a minute.
     response.timeout = None
     return response
 
 
-async def _events(answers: Answers, form: Form, include_usage: bool) -> AsyncGenerator[bytes, None]:
+async def _events(
+    answers: Answers, form: Form, include_usage: bool, state: dict[str, Any]
+) -> AsyncGenerator[bytes, None]:
     """The stream's bytes. What has piled up is written at once.
 
     Frees nothing: a generator that was never started never reaches its `finally`. The application's outermost
@@ -62,5 +64,12 @@ async def _events(answers: Answers, form: Form, include_usage: bool) -> AsyncGen
         log.warning("the stream ends with an error: %s", error.message)
         yield sse.event(body)
         return
+    note(_summary(answers), state)
     usage = sse.event(form.usage(total_usage(answers.choices))) if include_usage else b""
     yield usage + sse.DONE
+
+
+def _summary(answers: Answers) -> str:
+    """For the log: tokens of prompts and answers, and how the first answer ended."""
+    usage = total_usage(answers.choices)
+    return f"{usage.prompt_tokens} + {usage.completion_tokens} tokens, {answers.choices[0].finish}"

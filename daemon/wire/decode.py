@@ -10,9 +10,12 @@ import msgspec
 
 from puma.actors.errors import BadRequest
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T")
 
 BOM = b"\xef\xbb\xbf"
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_anything = msgspec.json.Decoder[Any]()
 
 _PATH = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`")
@@ -20,30 +23,45 @@ _ESCAPE = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 
 
 def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-    """Raises BadRequest."""
+    """The body, checked before, as the decoder's type. Raises BadRequest."""
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
         raise _wrong_field(str(error)) from None
     except msgspec.DecodeError as error:
-        raise BadRequest(_not_json(body, str(error))) from None
+        raise BadRequest(_not_json(str(error))) from None
     except RecursionError:
         raise BadRequest("the request body is nested too deeply") from None
 
 
-def strip_bom(body: bytes) -> bytes:
-    """The body as plain UTF-8. Raises BadRequest when it is empty or in another encoding."""
+def checked(body: bytes) -> bytes:
+    """The body without a byte-order mark. Raises BadRequest when it is empty or no proper UTF-8.
+
+    The decoder looks into fields it knows only, so what is wrong with the text as a whole is found here.
+    """
     body = body.removeprefix(BOM)
     if not body.strip():
         raise BadRequest("the request body is empty; a JSON object is expected")
     if body[:2] in (b"\xff\xfe", b"\xfe\xff") or 0 in body[:2]:
         raise BadRequest("the request body is not UTF-8: it looks like UTF-16 or UTF-32")
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"the request body is not UTF-8: {error.reason} at byte {error.start}") from None
+    half = _half_pair(body) if b"\\u" in body else None
+    if half is not None:
+        raise BadRequest(f"the request body holds half a character, {half}: its other surrogate half is missing")
     return body
 
 
 def members(body: bytes) -> dict[str, msgspec.Raw]:
-    """The members of a body that has been decoded already, known fields or not."""
-    return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    """The members of an object, known or not, with their values as they stand. Raises BadRequest."""
+    return decode(body, _members)
+
+
+def value_of(raw: msgspec.Raw) -> Any:
+    """A member's value as plain Python objects. Raises BadRequest."""
+    return decode(bytes(raw), _anything)
 
 
 def _wrong_field(text: str) -> BadRequest:
@@ -63,11 +81,7 @@ def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _not_json(body: bytes, text: str) -> str:
-    if "surrogate" in text or "truncated" in text:
-        half = _half_pair(body)
-        if half is not None:
-            return f"the request body holds half a character, {half}: its other surrogate half is missing"
+def _not_json(text: str) -> str:
     if "truncated" in text:
         return "the request body is not valid JSON: it ends too early"
     return f"the request body is not valid JSON: {_lower(text.removeprefix('JSON is malformed: '))}"
@@ -86,8 +100,3 @@ def _half_pair(body: bytes) -> str | None:
             break
         high = match if 0xD800 <= unit < 0xDC00 else None
     return None if high is None else f"{high[0].decode()} at byte {high.start()}"
-
-
-def value_of(raw: msgspec.Raw) -> Any:
-    """A member's value as plain Python objects."""
-    return msgspec.json.decode(raw)

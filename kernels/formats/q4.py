@@ -12,7 +12,7 @@ import numpy as np
 
 from puma.kernels.activations import BLOCK, MINUS_8_SUMS, RECORD, SCALE, SCALED_SUM
 from puma.kernels.compile import kernel
-from puma.kernels.dots import dot_nibbles, load_nibbles, load_totals, scale_and_add, zero_totals
+from puma.kernels.dots import NIBBLES, block_totals, load_nibbles, load_totals, scale_and_add, zero_totals
 from puma.kernels.static import ONE, number_of
 from puma.kernels.tiles import outer_multiply_add, zero_tile
 from puma.kernels.vectors import LANES, load_byte, load_half, load_halves, prefetch, store_float
@@ -33,8 +33,8 @@ def multiply_q4_0(rows, weights, inner, source, stride):
         if number_of(rows) == 1:
             for line in range(0, Q4_0_BYTES, 64):
                 prefetch(weights + AHEAD * Q4_0_BYTES + line)
-        totals = load_totals(rows, source + MINUS_8_SUMS, stride)
-        totals = dot_nibbles(totals, load_nibbles(weights + 2 * LANES), source, stride)
+        start = load_totals(rows, source + MINUS_8_SUMS, stride)
+        totals = block_totals(NIBBLES, rows, start, load_nibbles(weights + 2 * LANES), source, stride)
         tile = scale_and_add(tile, totals, load_halves(weights), source + SCALE, stride)
         weights += Q4_0_BYTES
         source += RECORD
@@ -49,7 +49,8 @@ def multiply_q4_1(rows, weights, inner, source, stride):
         if number_of(rows) == 1:
             for line in range(0, Q4_1_BYTES, 64):
                 prefetch(weights + AHEAD * Q4_1_BYTES + line)
-        totals = dot_nibbles(zero_totals(rows), load_nibbles(weights + 4 * LANES), source, stride)
+        groups = load_nibbles(weights + 4 * LANES)
+        totals = block_totals(NIBBLES, rows, zero_totals(rows), groups, source, stride)
         tile = scale_and_add(tile, totals, load_halves(weights), source + SCALE, stride)
         minimum = load_halves(weights + 2 * LANES)
         tile = outer_multiply_add(tile, (minimum,), source + SCALED_SUM, stride)

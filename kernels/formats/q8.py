@@ -8,9 +8,9 @@ Packed block of a tile: [16 f16 scales][512 bytes]; 32-bit lane i of 64-byte gro
 
 import numpy as np
 
-from puma.kernels.activations import BLOCK, MINUS_128_SUMS, RECORD, SCALE
+from puma.kernels.activations import BLOCK, MINUS_8_SUMS, RECORD, SCALE
 from puma.kernels.compile import kernel
-from puma.kernels.dots import dot_bytes, load_byte_groups, load_totals, scale_and_add
+from puma.kernels.dots import BYTES, block_totals, load_byte_groups, load_totals, scale_and_add, times_16
 from puma.kernels.static import ONE, number_of
 from puma.kernels.tiles import zero_tile
 from puma.kernels.vectors import LANES, load_byte, load_half, load_halves, prefetch, store_float
@@ -30,8 +30,8 @@ def multiply_q8_0(rows, weights, inner, source, stride):
         if number_of(rows) == 1:
             for line in range(0, Q8_0_BYTES, 64):
                 prefetch(weights + AHEAD * Q8_0_BYTES + line)
-        totals = load_totals(rows, source + MINUS_128_SUMS, stride)
-        totals = dot_bytes(totals, load_byte_groups(weights + 2 * LANES), source, stride)
+        start = times_16(load_totals(rows, source + MINUS_8_SUMS, stride))
+        totals = block_totals(BYTES, rows, start, load_byte_groups(weights + 2 * LANES), source, stride)
         tile = scale_and_add(tile, totals, load_halves(weights), source + SCALE, stride)
         weights += Q8_0_BYTES
         source += RECORD

@@ -33,12 +33,14 @@ def build(shape: Hyperparameters, tensors: Tensors) -> Program:
         program.project(normed, projected, [query, key, value])
         program.rotate(projected, layer)
         program.attend(projected, attended, layer)
+        program.quantise(attended)
         output = tensors.matrix(name + "attn_output.weight", shape.hidden, heads_size)
         program.project(attended, hidden, [output], residual=True)
         program.norm(hidden, normed, tensors.vector(name + "ffn_norm.weight", shape.hidden), shape.epsilon)
         gate = tensors.matrix(name + "ffn_gate.weight", shape.feed_forward, shape.hidden)
         up = tensors.matrix(name + "ffn_up.weight", shape.feed_forward, shape.hidden)
         program.gated(normed, gated, gate, up)
+        program.quantise(gated)
         down = tensors.matrix(name + "ffn_down.weight", shape.hidden, shape.feed_forward)
         program.project(gated, hidden, [down], residual=True)
     add_head(program, shape, tensors, hidden, embedding_matrix)
@@ -51,7 +53,9 @@ def add_head(program: Program, shape: Hyperparameters, tensors: Tensors, hidden:
     normed = program.buffer(shape.hidden, per_sample=True)
     logits = program.buffer(shape.vocabulary, per_sample=True, counted=shape.tokens)
     program.select(hidden, selected)
-    program.norm(selected, normed, tensors.vector("output_norm.weight", shape.hidden), shape.epsilon)
+    weights = tensors.vector("output_norm.weight", shape.hidden)
+    # What comes so late is averaged by no later layer, and only few rows get here: all of it keeps sixteen bits.
+    program.norm(selected, normed, weights, shape.epsilon, outlier=0.0)
     head = embedding_matrix
     if "output.weight" in tensors:
         head = program.matrix([tensors.matrix("output.weight", shape.vocabulary, shape.hidden)])

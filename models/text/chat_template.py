@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from jinja2 import TemplateError, TemplateSyntaxError, nodes
+from jinja2 import TemplateError, TemplateSyntaxError
 from jinja2.exceptions import SecurityError
 
 from puma.models.errors import PromptError
-from puma.models.text.template_budget import LARGEST, VARIABLE, Budget, Meter, TooMuch, written
-from puma.models.text.template_sandbox import TemplateSandbox
+from puma.models.text.template_budget import LARGEST, VARIABLE, Budget, Meter, TooMuch
+from puma.models.text.template_sandbox import Refused, TemplateSandbox
 
 Message = dict[str, Any]
 """role, content and what else the template reads."""
@@ -29,9 +29,7 @@ class ChatTemplate:
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
         sandbox = TemplateSandbox()
         try:
-            parsed = sandbox.parse(source)
-            sandbox.macro_sizes = {macro.name: written(macro) for macro in parsed.find_all(nodes.Macro)}
-            self._template = sandbox.from_string(Meter().visit(parsed))
+            self._template = sandbox.from_string(Meter().visit(sandbox.parse(source)))
         except TemplateSyntaxError as error:
             raise TemplateProblem(f"line {error.lineno}: {error.message}") from error
         except SyntaxError as error:
@@ -61,7 +59,7 @@ class ChatTemplate:
             raise PromptError(f"the chat template does not end, or writes more than {budget} characters") from None
         except SecurityError as error:
             raise PromptError(f"the chat template did what templates may not do: {brief(error)}") from error
-        except TemplateError as error:
+        except Refused as error:
             raise PromptError(f"the chat template refuses these messages: {brief(error)}") from error
         except MemoryError:
             raise PromptError("the chat template needs more memory than there is") from None

@@ -7,14 +7,18 @@ import json
 from datetime import datetime
 from typing import Any, NoReturn
 
-from jinja2 import TemplateError, nodes, pass_context
+from jinja2 import nodes, pass_context
 from jinja2.ext import Extension, LoopControlExtension
 from jinja2.parser import Parser
-from jinja2.runtime import Context, Macro
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from puma.models.text import template_budget
 from puma.models.text.template_budget import CALL, Counted, budget_of
+
+
+class Refused(Exception):
+    """The template said so itself, with raise_exception."""
 
 
 class GenerationTag(Extension):
@@ -37,12 +41,9 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         super().__init__(
             trim_blocks=True,
             lstrip_blocks=True,
-            # Constants are computed when they are rendered, at the budget's cost.
-            optimized=False,
             extensions=[LoopControlExtension, GenerationTag],
             finalize=written,
         )
-        self.macro_sizes: dict[str, int] = {}
         for name in ("center", "format", "indent", "replace"):
             self.filters[name] = charged(name, self.filters[name])
         self.filters |= {"tojson": to_json, "puma counted": counted, "puma joined": joined}
@@ -54,8 +55,6 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, function: Any, /, *arguments: Any, **named: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         size = template_budget.call_size(function, (*arguments, *named.values()))
-        if isinstance(function, Macro):
-            size += self.macro_sizes.get(function.name, 0)
         budget_of(context).charge(CALL + size)
         return super().call(context, function, *arguments, **named)
 
@@ -106,7 +105,7 @@ def to_json(
 
 def raise_exception(message: str) -> NoReturn:
     """How a template refuses a conversation."""
-    raise TemplateError(message)
+    raise Refused(message)
 
 
 def strftime_now(layout: str) -> str:

@@ -9,6 +9,9 @@ from puma.models.text.chat_template import ChatTemplate, Message
 
 SYSTEM, USER, CALL, RESULT = "probed system", "probed user", "probed_call", "probed result"
 
+ID = "probe1234"
+"""Nine letters and digits: what the strictest templates ask of the id of a call."""
+
 AS_DATA = ("'type': 'text'", '"type": "text"')
 """How a part looks that was written as a data structure, not as its text."""
 
@@ -50,8 +53,13 @@ def probe(template: ChatTemplate) -> Traits:
     strings = shows(USER, messages=[user]) or not parts
     user = user if strings else part_user
     plain = shows(USER, messages=[user])
+    result = {"role": "tool", "tool_call_id": ID, "name": CALL, "content": RESULT}
     system = {"role": "system", "content": SYSTEM if strings else [{"type": "text", "text": SYSTEM}]}
-    null_content = shows(CALL, messages=[user, call(None)], unwanted=("None", "null"))
+    results = shows(RESULT, messages=[user, call(""), result])
+    null_content = all(
+        shows(CALL, messages=[user, call(None), *more], unwanted=("None", "null"))
+        for more in ([], [result] if results else [])
+    )
     return Traits(
         system=shows(SYSTEM, USER, messages=[system, user]) or not plain,
         developer="developer" in template.source,
@@ -59,12 +67,12 @@ def probe(template: ChatTemplate) -> Traits:
         parts=parts,
         calls=null_content or shows(CALL, messages=[user, call("")]),
         null_content=null_content,
-        results=shows(RESULT, messages=[user, call(""), {"role": "tool", "tool_call_id": "c", "content": RESULT}]),
+        results=results,
     )
 
 
 def call(content: str | None) -> Message:
     """An assistant's turn that calls a tool."""
     function: dict[str, Any] = {"name": CALL, "arguments": {"argument": "value"}}
-    calls = [{"id": "call_0", "type": "function", "function": function}]
+    calls = [{"id": ID, "type": "function", "function": function}]
     return {"role": "assistant", "content": content, "tool_calls": calls}

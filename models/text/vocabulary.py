@@ -132,8 +132,8 @@ def token_id(metadata: Mapping[str, Any], name: str, count: int) -> int | None:
 
 
 def split_merge(merge: str, rank: int) -> tuple[str, str]:
-    """The two halves of "a b". The first character always belongs to the left half."""
-    space = merge.find(" ", 1)
-    if space < 0 or space == len(merge) - 1:
+    """The two halves of "a b"; in the byte alphabet no token has a space in it."""
+    left, _, right = merge.partition(" ")
+    if not left or not right:
         raise ModelFileError(f"tokenizer.ggml.merges[{rank}] is {merge!r}; it must be two tokens with a space between")
-    return merge[:space], merge[space + 1 :]
+    return left, right

@@ -90,7 +90,7 @@ class Simulation:
 
     def check_order(self, opened: list[SequenceId]) -> None:
         """First come, first served: whoever enters has nobody older waiting."""
-        waiting = [one.id for one in self.living() if one.slot is None]
+        waiting = [one.id for one in self.living() if one.slot is None] + self.yielded()
         assert not opened or not waiting or max(opened) < min(waiting)
 
     def check_blocks(self) -> None:

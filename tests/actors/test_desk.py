@@ -3,7 +3,6 @@
 import pytest
 import trio
 
-from puma.actors.admission import Bounds
 from puma.actors.channels import drain
 from puma.actors.desk import Desk
 from puma.actors.door import Door
@@ -27,17 +26,7 @@ from puma.actors.messages import (
     Withdraw,
 )
 from puma.actors.reply import Reply
-from puma.config.memory import MemoryPlan
-from tests.actors.tiny_text import END, HELLO, START, tiny_text
-
-TEXT = tiny_text()
-BOUNDS = Bounds(
-    context_length=64,
-    memory=MemoryPlan(token_bytes=10, block_bytes=160, tokens_per_block=16, blocks=100),
-    default_max_tokens=20,
-    vocabulary_size=TEXT.tokenizer.vocabulary_size,
-    longest_token_bytes=12,
-)
+from tests.actors.tiny_text import BOUNDS, END, HELLO, START, TEXT, tiny_text
 
 
 class Visit:
@@ -120,7 +109,8 @@ def test_without_a_limit_the_default_holds(visit):
 @pytest.mark.parametrize(
     ("prompt", "fields", "param", "words"),
     [
-        (Chat(()), {}, "messages", "there are no messages"),
+        (Chat(()), {}, "messages", "empty"),
+        (Chat(({"role": "user", "content": "refuse me"},)), {}, "messages", "as you like"),
         (Text(""), {}, "prompt", "no tokens"),
         (Tokens(()), {}, "prompt", "no tokens"),
         (Tokens((1, 999)), {}, "prompt", "token 1 of the prompt is 999"),
@@ -161,6 +151,14 @@ def test_every_token_counts_and_the_end_has_no_text(visit):
     visit.ended("stop")
     assert events(submit)[1:] == [Piece("hello"), Piece("!"), Done("stop", 2, 3)]
     assert not visit.door.guests
+
+
+def test_the_end_has_no_text_even_if_it_is_an_ordinary_token():
+    visit = Visit(tiny_text(end=ord("!")))
+    submit = visit.hand_in(Text("hi"))
+    visit.tokens(HELLO, ord("!"))
+    visit.ended("stop")
+    assert events(submit)[1:] == [Piece("hello"), Done("stop", 2, 2)]
 
 
 def test_no_piece_ends_within_a_character(visit):

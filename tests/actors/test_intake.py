@@ -5,7 +5,6 @@ import threading
 import msgspec
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
 
 from puma.actors.channels import open_channels
 from puma.actors.desk import Desk
@@ -14,9 +13,10 @@ from puma.actors.intake import LONG_TEXT, run_intake
 from puma.actors.messages import Admit, Emitted, NewToken, Piece, Sampling, Started, Submit, Text, Withdraw
 from puma.actors.reply import Reply
 from puma.config.engine import EngineConfig
-from tests.actors.test_desk import BOUNDS, TEXT
+from puma.config.memory import MemoryPlan
+from tests.actors.tiny_text import BOUNDS, TEXT
 
-ROOMY = msgspec.structs.replace(BOUNDS, context_length=4 * LONG_TEXT, memory=BOUNDS.memory.__class__(1, 16, 16, 9999))
+ROOMY = msgspec.structs.replace(BOUNDS, context_length=4 * LONG_TEXT, memory=MemoryPlan(10, 160, 16, 9999))
 
 
 class SlowText:
@@ -40,6 +40,7 @@ class SlowText:
 class Intake:
     def __init__(self) -> None:
         self.channels = open_channels(EngineConfig())
+        self.finished = trio.Event()
         self.text = SlowText()
         self.door = Door(100)
         self.desk = Desk(self.text, ROOMY, self.door, self.channels.scheduler[0])
@@ -53,6 +54,17 @@ class Intake:
     def withdraw(self, name: str) -> None:
         self.channels.requests[0].send_nowait(Withdraw(name))
 
+    async def run(self) -> None:
+        await run_intake(self.channels.requests[1], self.channels.emitted[1], self.desk)
+        self.finished.set()
+
+    async def finish(self) -> None:
+        """Open the gate, close the door, and wait until all that is in threads has come back."""
+        self.text.gate.set()
+        self.channels.requests[0].close()
+        self.channels.emitted[0].close()
+        await self.finished.wait()
+
     async def admitted(self) -> Admit:
         return await self.channels.scheduler[1].receive()
 
@@ -63,7 +75,7 @@ class Intake:
 @pytest.fixture
 async def intake(nursery):
     intake = Intake()
-    nursery.start_soon(run_intake, intake.channels.requests[1], intake.channels.emitted[1], intake.desk)
+    nursery.start_soon(intake.run)
     yield intake
     intake.text.gate.set()
     nursery.cancel_scope.cancel()
@@ -83,10 +95,8 @@ async def test_a_request_that_is_withdrawn_while_it_is_tokenised_is_not_admitted
     submit = intake.submit("long", "a" * (LONG_TEXT + 1))
     intake.withdraw("long")
     await intake.door.empty()
-    intake.text.gate.set()
-    intake.submit("next", "a" * (LONG_TEXT + 1))
-    assert (await intake.admitted()).sequence == 1
-    await wait_all_tasks_blocked()
+    await intake.finish()
+    assert len(intake.text.threads) == 1
     assert intake.nobody_is_admitted()
     assert submit.reply._events == []
 
@@ -97,8 +107,7 @@ async def test_the_name_of_a_withdrawn_request_may_be_used_again(intake):
     await intake.door.empty()
     second = intake.submit("a", "hello")
     assert len((await intake.admitted()).token_ids) == 1
-    intake.text.gate.set()
-    await wait_all_tasks_blocked()
+    await intake.finish()
     assert second.reply._events == [Started(1)]
     assert intake.nobody_is_admitted()
 

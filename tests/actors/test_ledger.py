@@ -192,6 +192,19 @@ def test_a_cancelled_sequence_gives_back_its_blocks_when_the_steps_in_flight_are
     assert simulation.pool.available == LIMITS.blocks
 
 
+def test_nobody_yields_while_the_blocks_of_one_that_left_are_on_their_way():
+    simulation = Simulation(Limits(blocks=4, tokens_per_block=2, max_batch_size=3, max_step_tokens=8))
+    for _ in range(3):
+        simulation.admit(1, 6 if len(simulation.admitted) < 2 else 2)
+    simulation.schedule()
+    simulation.run_step()
+    simulation.ledger.cancel(1)
+    simulation.schedule()
+    simulation.run_step()
+    simulation.schedule()
+    assert simulation.preemptions == 0
+
+
 def test_a_failed_step_fails_those_in_it_and_the_others_go_on():
     simulation = Simulation(Limits(blocks=64, tokens_per_block=4, max_batch_size=1, max_step_tokens=16))
     simulation.admit(3, 10)

@@ -90,6 +90,24 @@ def test_blocks_on_their_way_are_promised_once():
     assert decision.growing == (Grow(1, 13),)
 
 
+def test_nobody_younger_takes_blocks_from_one_that_waits_for_more():
+    decision = wish(view(Decoding(0, 1, 8, 0), decoding(8), available=1, returning=2), LIMITS)
+    assert decision.decoding == ()
+    assert decision.yielding == ()
+
+
+def test_nobody_enters_before_those_who_had_to_yield():
+    decision = wish(view(decoding(8), decoding(20), waiting=[3], available=0), LIMITS)
+    assert decision.yielding == (1,)
+    assert decision.opening == ()
+
+
+def test_nobody_enters_while_a_running_one_waits_for_blocks():
+    decision = wish(view(decoding(8), decoding(7), waiting=[3], available=0, returning=5), LIMITS)
+    assert decision.decoding == (1,)
+    assert decision.opening == ()
+
+
 def test_the_youngest_yields_even_if_it_is_the_one_that_needs_a_block():
     decision = wish(view(decoding(7), decoding(8), available=0), LIMITS)
     assert decision.yielding == (1,)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from puma.actors.admission import Bounds
+from puma.config.memory import MemoryPlan
 from puma.models.text.byte_alphabet import CHARACTER_OF_BYTE
 from puma.models.text.model_text import ModelText
 
@@ -18,14 +20,13 @@ SPELLINGS = [
     *(merge.replace(" ", "") for merge in MERGES),
 ]
 TEMPLATE = """
-{%- if not messages %}{{ raise_exception('there are no messages') }}{% endif %}
-{%- for message in messages %}<|im_start|>{{ message.role }}
+{%- for message in messages %}
+{%- if message.content == 'refuse me' %}{{ raise_exception('as you like') }}{% endif %}<|im_start|>{{ message.role }}
 {{ message.content }}<|im_end|>
-{% endfor %}<|im_start|>assistant
-"""
+{% endfor %}<|im_start|>assistant{{ '\n' }}"""
 
 
-def tiny_text(template: str = TEMPLATE) -> ModelText:
+def tiny_text(end: int = END) -> ModelText:
     kinds = [3 if spelling.startswith("<|") else 1 for spelling in SPELLINGS]
     return ModelText.from_gguf(
         {
@@ -34,7 +35,17 @@ def tiny_text(template: str = TEMPLATE) -> ModelText:
             "tokenizer.ggml.tokens": SPELLINGS,
             "tokenizer.ggml.token_type": np.array(kinds, np.int32),
             "tokenizer.ggml.merges": MERGES,
-            "tokenizer.ggml.eos_token_id": END,
-            "tokenizer.chat_template": template,
+            "tokenizer.ggml.eos_token_id": end,
+            "tokenizer.chat_template": TEMPLATE,
         }
     )
+
+
+TEXT = tiny_text()
+BOUNDS = Bounds(
+    context_length=64,
+    memory=MemoryPlan(token_bytes=10, block_bytes=160, tokens_per_block=16, blocks=100),
+    default_max_tokens=20,
+    vocabulary_size=TEXT.tokenizer.vocabulary_size,
+    longest_token_bytes=12,
+)

@@ -120,6 +120,16 @@ def received(connection, seconds=10):
     return data
 
 
+def answer(connection):
+    """One response with a JSON body, on a connection that stays open."""
+    data = b""
+    while not data.endswith(b"}"):
+        more = connection.recv(65536)
+        assert more, data
+        data += more
+    return data
+
+
 def post_bytes(path, body, *headers):
     """A POST request as bytes."""
     lines = [f"POST {path} HTTP/1.1", "Host: puma", f"Content-Length: {len(body)}", *headers, "", ""]

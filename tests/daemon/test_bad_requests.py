@@ -104,7 +104,7 @@ def test_wrong_prompt(complete, prompt):
         (b'"text"', "expected `object`"),
         (b"{", "ends too early"),
         (b"{]", "not valid JSON"),
-        (b'{"messages": [],}', "not valid JSON"),
+        (b'{"model": "x",}', "not valid JSON"),
         (b'{"temperature": NaN}', "not valid JSON"),
         (b'{"temperature": Infinity}', "not valid JSON"),
         (b'{"temperature": 1e999}', "out of range"),

@@ -41,7 +41,7 @@ CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arg
 
 
 def test_whole_answer(chat):
-    response = chat("What is the capital of France?", max_tokens=24)
+    response = chat("Name the capital of France.", max_tokens=24)
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
     body = response.json()
@@ -104,9 +104,11 @@ def test_usage_chunk_only_when_asked(chat):
 
 def test_null_equals_omitted(chat):
     plain = chat().json()["choices"]
-    assert chat(**dict.fromkeys(NULLABLE), temperature=0).json()["choices"] == plain
-    nulls = dict.fromkeys(NULLABLE) | {"temperature": 0, "stream": True}
-    assert content_of(chunks_of(chat(**nulls))) == plain[0]["message"]["content"]
+    nulls = dict.fromkeys(NULLABLE) | {"temperature": 0}
+    assert chat(**nulls).json()["choices"] == plain
+    assert content_of(chunks_of(chat(**nulls | {"stream": True}))) == plain[0]["message"]["content"]
+    # The temperature itself, too.
+    assert chat(temperature=None, seed=4).json()["choices"] == chat(temperature=1, seed=4).json()["choices"]
 
 
 def test_null_limit_falls_back_to_the_default(chat):
@@ -147,14 +149,14 @@ def test_tool_call_is_replayed(chat, message):
 
 
 def test_stop_string_never_appears(chat):
-    whole = chat("What is the capital of France?", max_tokens=24).json()["choices"][0]["message"]["content"]
+    whole = chat("Name the capital of France.", max_tokens=24).json()["choices"][0]["message"]["content"]
     stop = whole[6:13]
     before = whole[: whole.index(stop)]
     for given in (stop, [stop], ["never in the answer", stop]):
-        (choice,) = chat("What is the capital of France?", max_tokens=24, stop=given).json()["choices"]
+        (choice,) = chat("Name the capital of France.", max_tokens=24, stop=given).json()["choices"]
         assert choice["message"]["content"] == before
         assert choice["finish_reason"] == "stop"
-    chunks = chunks_of(chat("What is the capital of France?", max_tokens=24, stop=stop, stream=True))
+    chunks = chunks_of(chat("Name the capital of France.", max_tokens=24, stop=stop, stream=True))
     assert content_of(chunks) == before
     assert [chunk["choices"][0]["finish_reason"] for chunk in chunks[:-1] if chunk["choices"][0]["finish_reason"]] == [
         "stop"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.daemon.daemons import MODEL, START_SECONDS, command, puma
 
-QUESTION = "What is the capital of France?"
+QUESTION = "Name the capital of France."
 
 
 def test_version():

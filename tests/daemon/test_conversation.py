@@ -66,7 +66,7 @@ def terminal():
 def test_questions_with_history(terminal):
     terminal.type("My name is Zebulon.\r")
     terminal.wait_for(">>> ")
-    terminal.type("What is the capital of France?\r")
+    terminal.type("Name the capital of France.\r")
     assert "Paris" in terminal.wait_for(">>> ")
     terminal.type("/clear\r")
     terminal.wait_for(">>> ")
@@ -83,7 +83,7 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(terminal):
     assert "[stopped]" in terminal.wait_for(">>> ", 20)
     terminal.interrupt()
     assert "/bye" in terminal.wait_for(">>> ", 20)
-    terminal.type("What is the capital of France?\r")
+    terminal.type("Name the capital of France.\r")
     terminal.wait_for(">>> ")
     terminal.type("\x04")
     assert terminal.process.wait(20) == 0

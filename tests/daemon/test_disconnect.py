@@ -84,8 +84,9 @@ def test_nine_of_ten_clients_leave(daemon):
     clients = [httpx.Client(base_url=daemon.url, timeout=60) for _ in range(10)]
     streams = [client.stream("POST", "/v1/chat/completions", json=LONG | {"stream": True}) for client in clients]
     responses = [stream.__enter__() for stream in streams]
-    for response in responses:
-        next(response.iter_raw())
+    readers = [response.iter_raw() for response in responses]
+    for reader in readers:
+        next(reader)
     assert len(daemon.wait_status(lambda status: len(status.sequences) == 10).sequences) == 10
     for stream, client in list(zip(streams, clients, strict=True))[1:]:
         stream.__exit__(None, None, None)

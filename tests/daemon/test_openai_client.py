@@ -10,7 +10,7 @@ def official(daemon):
         yield client
 
 
-MESSAGES = [{"role": "user", "content": "What is the capital of France?"}]
+MESSAGES = [{"role": "user", "content": "Name the capital of France."}]
 
 
 def test_chat(official):

@@ -14,7 +14,7 @@ def test_models(client):
     assert client.get("/v1/models/smollm2%3A135m").json() == model
 
 
-@pytest.mark.parametrize("name", ["other", "a/b/c", "..%2f..%2fetc%2fpasswd", "x" * 5000, "%00", "a%0Ab"])
+@pytest.mark.parametrize("name", ["other", "a/b/c", "..%2f..%2fetc%2fpasswd", "x" * 5000, "%00"])
 def test_unknown_model(client, name):
     response = client.get(f"/v1/models/{name}")
     assert response.status_code == 404

@@ -67,23 +67,21 @@ def random_weights(code: int, outputs: int, inner: int, rng: np.random.Generator
     size, places = SCALES_AT[code]
     blocks = file.reshape(outputs, -1, size)
     for place in places:
-        scales = rng.standard_normal(blocks.shape[:2]).astype(np.float16) * np.float16(0.02)
+        size_of_one = 0.02 if code in (2, 3) else 0.0015
+        scales = (rng.standard_normal(blocks.shape[:2]) * size_of_one).astype(np.float16)
         blocks[..., place : place + 2] = scales[..., None].view(np.uint8)
     return file
 
 
-def quantised(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(int8 values, scale per 32) of float32 [rows, n]."""
+def as_quantised(x: np.ndarray) -> np.ndarray:
+    """float64 [rows, n]: what float32 rows are worth after quantisation (see kernels/activations.py)."""
     blocks = x.reshape(x.shape[0], -1, 32).astype(np.float32)
     largest = np.abs(blocks).max(-1, keepdims=True)
-    inverse = np.divide(np.float32(127), largest, out=np.zeros_like(largest), where=largest != 0)
-    return np.rint(blocks * inverse).astype(np.int8), (largest * np.float32(1 / 127))[..., 0]
-
-
-def as_quantised(x: np.ndarray) -> np.ndarray:
-    """float64 [rows, n]: what a row is worth after quantisation."""
-    values, scales = quantised(x)
-    return (values.astype(np.float64) * scales[..., None]).reshape(x.shape)
+    scaled = blocks * np.divide(np.float32(127), largest, out=np.zeros_like(largest), where=largest != 0)
+    rounded = np.rint(scaled)
+    rest = np.minimum(np.rint((scaled - rounded) * 256), 127) / 256
+    limit = 4 * np.sqrt((x.astype(np.float32) ** 2).mean(-1))[:, None, None]
+    return ((rounded + np.where(largest > limit, rest, 0)).astype(np.float64) * (largest / 127)).reshape(x.shape)
 
 
 def rms_norm(x: np.ndarray, weights: np.ndarray, epsilon: float) -> np.ndarray:

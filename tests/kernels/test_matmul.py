@@ -17,7 +17,7 @@ QUANTISED = [code for code in CODES if not takes_floats(code)]
 @entry("void(int64[::1], int64, float32[:, ::1], float32[:, ::1], uint8[:, ::1], int64, int64, boolean)")
 def product(matrix, rows, x, out, records, thread, threads, accumulate):
     for row in range(rows):
-        quantise(x[row].ctypes.data, x.shape[1], records[row].ctypes.data)
+        quantise(x[row].ctypes.data, x.shape[1], records[row].ctypes.data, np.float32(4.0))
     multiply_matrix(
         thread,
         threads,
@@ -70,7 +70,10 @@ class Packed:
 
 
 def activations(rows, inner, seed=1):
-    return np.random.default_rng(seed).standard_normal((rows, inner)).astype(np.float32)
+    """Ordinary rows, among them some with a value far above the others, as real models have them."""
+    x = np.random.default_rng(seed).standard_normal((rows, inner)).astype(np.float32)
+    x[::3, inner // 2] *= 40
+    return x
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -116,6 +119,16 @@ def test_extreme_weights_meet_extreme_activations_exactly(code, byte):
     for sign in (-1, 1):
         x = np.full((2, 64), 127.0 * sign, np.float32)
         np.testing.assert_allclose(weights.times(x), weights.expected(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("code", QUANTISED)
+def test_blocks_with_outliers_keep_sixteen_bits(code):
+    weights, x = Packed(code, 32, 256), np.random.default_rng(5).standard_normal((4, 256)).astype(np.float32)
+    x[:, 7] = 60
+    exact = x[:, :32].astype(np.float64) @ weights.value[:, :32].T
+    x[:, 32:] = 0
+    error = np.abs(weights.times(x) - exact).max() / np.abs(exact).max()
+    assert error < 2e-4
 
 
 @pytest.mark.parametrize("code", QUANTISED)

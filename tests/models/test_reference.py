@@ -15,6 +15,9 @@ REFERENCE = json.loads((Path(__file__).parent.parent / "data" / "smollm2-135m-q4
 LLAMA_CPP_DIFFERENCE = 0.086
 """Mean absolute difference of llama.cpp's top-five log-probabilities from float32, on the same file."""
 
+ALLOWED_DIFFERENCE = 0.02
+"""Outliers keep sixteen bits here (kernels/activations.py), which brings it to 0.015."""
+
 
 @pytest.fixture(scope="module")
 def batches(smollm2_path):
@@ -34,7 +37,7 @@ def test_log_probabilities_along_the_reference_paths(batches):
             output = batches.step((0, position, [step["id"]]))
             position += 1
     assert len(differences) == 8 * 24 * 5
-    assert np.mean(differences) <= LLAMA_CPP_DIFFERENCE
+    assert np.mean(differences) <= ALLOWED_DIFFERENCE < LLAMA_CPP_DIFFERENCE
 
 
 def test_likelihood_of_a_passage(batches):

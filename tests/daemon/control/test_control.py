@@ -1,5 +1,6 @@
 """The control socket of a living daemon."""
 
+import contextlib
 import json
 import socket
 import stat
@@ -61,7 +62,8 @@ def test_status_for_programs(daemon, client):
 def test_status_shows_each_sequence(daemon, client):
     body = {"messages": [{"role": "user", "content": "Write a long story."}], "max_tokens": 400, "stream": True}
     with client.stream("POST", "/v1/chat/completions", json=body) as response:
-        next(response.iter_raw())
+        reader = response.iter_raw()
+        next(reader)
         status = daemon.wait_status(lambda status: status.sequences and status.sequences[0].generated > 3)
         (line,) = status.sequences
         assert line.request_id == "chatcmpl-" + response.headers["x-request-id"]
@@ -97,11 +99,11 @@ def test_garbage_hurts_nobody(daemon, data):
 
 
 def test_clients_that_leave_or_wait(daemon):
-    waiting = [connect(daemon) for _ in range(30)]
-    connect(daemon).close()
-    assert daemon.status().state == "serving"
-    for connection in waiting:
-        connection.close()
+    with contextlib.ExitStack() as stack:
+        for _ in range(30):
+            stack.enter_context(connect(daemon))
+        connect(daemon).close()
+        assert daemon.status().state == "serving"
 
 
 def test_not_running(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from puma.actors.errors import BadRequest
-from puma.daemon.wire.decode import decode, members, strip_bom
+from puma.daemon.wire.decode import checked, decode, members
 from puma.daemon.wire.openai import ChatRequest, CompletionRequest
 
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,7 +26,7 @@ def refusal(body, decoder):
 
 def fault(body):
     with pytest.raises(BadRequest) as caught:
-        decode(strip_bom(body), DECODERS[0])
+        decode(checked(body), DECODERS[0])
     return caught.value
 
 
@@ -57,7 +57,7 @@ def test_half_pairs_are_found_among_escapes():
 def test_any_bytes_decode_or_are_a_bad_request(body):
     for decoder in DECODERS:
         with contextlib.suppress(BadRequest):
-            decode(strip_bom(body), decoder)
+            decode(checked(body), decoder)
 
 
 JSON = st.recursive(
