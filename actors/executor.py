@@ -1,10 +1,8 @@
 """Executor: StepPlan in, StepResult out. It knows tensors; the worker's thread computes."""
 
-from typing import Any
-
 import trio
 
-from puma.actors.messages import StepPlan, StepResult
+from puma.actors.messages import StepPlan, StepResult, ToScheduler
 from puma.actors.slots import Slots
 from puma.actors.worker import Worker
 from puma.config.engine import EngineConfig
@@ -14,7 +12,7 @@ from puma.models.model import LoadedModel
 
 async def run_executor(
     plans: trio.MemoryReceiveChannel[StepPlan],
-    results: trio.MemorySendChannel[Any],
+    results: trio.MemorySendChannel[ToScheduler],
     model: LoadedModel,
     config: EngineConfig,
     plan: MemoryPlan,

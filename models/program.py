@@ -11,7 +11,6 @@ from puma.kernels.packing import takes_floats
 from puma.kernels.vectors import LANES
 from puma.models.weights import Matrix, Tensor, pack_matrix, pad_vector
 
-
 OUTLIER = 2.0
 """Activations in blocks that reach beyond so many times their row's root mean square keep sixteen bits, not eight.
 

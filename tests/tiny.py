@@ -133,8 +133,6 @@ class Tiny:
         order = np.concatenate([np.arange(0, shape.head_dim, 2), np.arange(1, shape.head_dim, 2)])
         frequencies = 10000.0 ** (-np.arange(0, shape.head_dim, 2) / shape.head_dim)
         angles = np.arange(len(x))[:, None] * frequencies
-        query, key = (
-            reference.rotate(part[..., order], np.cos(angles), np.sin(angles)) for part in (query, key)
-        )
+        query, key = (reference.rotate(part[..., order], np.cos(angles), np.sin(angles)) for part in (query, key))
         key, value = (part.astype(np.float16).astype(np.float64) for part in (key, value))
         return reference.attention(query, key, value, 0).reshape(len(x), -1)

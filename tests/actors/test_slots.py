@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from puma.actors.messages import Opened, Run, Sampling, SlotBlocks, StepPlan
 from puma.actors.slots import Slots
 from puma.config.memory import MemoryPlan
@@ -15,7 +16,9 @@ def opened(slot, sequence, ids, generated=0, **sampling):
 
 
 def step(runs, *, closed=(), opened=(), appended=()):
-    return StepPlan(0, closed, tuple(opened), tuple(SlotBlocks(*one) for one in appended), tuple(Run(*one) for one in runs))
+    return StepPlan(
+        0, closed, tuple(opened), tuple(SlotBlocks(*one) for one in appended), tuple(Run(*one) for one in runs)
+    )
 
 
 def test_a_ragged_batch():

@@ -46,7 +46,9 @@ def test_kernels_are_found_again_by_the_next_process(tmp_path):
     )
     environment = os.environ | {"PUMA_HOME": str(tmp_path)}
     hits = [
-        subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        ).stdout
         for _ in range(2)
     ]
     assert [int(line) for line in hits] == [0, 1]

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+
 from puma.kernels.arithmetic import exponential, largest_magnitude, sum_lanes
 from puma.kernels.compile import kernel
 from puma.kernels.elementwise import rms_norm, rotate, silu_times
 from puma.kernels.vectors import load_floats, store_floats
-
 from tests.kernels import reference
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from puma.kernels.cpu import ENVIRONMENT_NAME, LOWERINGS, available_lowerings
 
 SCRIPT = """

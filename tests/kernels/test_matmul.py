@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+
 from puma.kernels.activations import RECORD, quantise
 from puma.kernels.compile import entry, kernel
 from puma.kernels.embedding import embed
 from puma.kernels.matmul import multiply_matrix
 from puma.kernels.packing import SUPPORTED_CODES, pack, takes_floats, tile_bytes
-
 from tests.kernels import reference
 
 CODES = sorted(SUPPORTED_CODES)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from puma.kernels.compile import kernel
 from puma.kernels.sample import CHOSEN_FIELDS, choose, uniform
 from puma.models.step import choice, read_chosen
@@ -20,7 +21,15 @@ def draw_uniform(seed, index):
 
 
 def choose_one(logits, **options):
-    options = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 0, "index": 0, "logprobs": -1} | options
+    options = {
+        "temperature": 1.0,
+        "top_k": 0,
+        "top_p": 1.0,
+        "min_p": 0.0,
+        "seed": 0,
+        "index": 0,
+        "logprobs": -1,
+    } | options
     padded = np.full(-(-logits.size // 32) * 32, 1e9, np.float32)
     padded[: logits.size] = logits
     chosen = np.zeros((1, CHOSEN_FIELDS), np.int32)

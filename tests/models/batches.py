@@ -1,6 +1,7 @@
 """Steps for a LoadedModel, without the actors: runs in, StepOutput out."""
 
 import numpy as np
+
 from puma.models.step import StepInput, choice
 
 LIKELY = 20
@@ -27,7 +28,9 @@ class Batches:
                 tokens=np.concatenate([np.array(ids, np.int32) for _, _, ids in runs]),
                 positions=positions.astype(np.int32),
                 row_slots=np.repeat(slots, counts),
-                runs=np.array([(f, c, run[1], run[0]) for f, c, run in zip(first, counts, runs, strict=True)], np.int32),
+                runs=np.array(
+                    [(f, c, run[1], run[0]) for f, c, run in zip(first, counts, runs, strict=True)], np.int32
+                ),
                 sample_rows=(first + counts - 1).astype(np.int32),
                 sample_slots=slots,
                 choices=np.stack([choice(index=start + len(ids), **options) for _, start, ids in runs]),

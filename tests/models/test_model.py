@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+
 from puma.config.engine import EngineConfig
 from puma.config.errors import ConfigError
 from puma.kernels.packing import SUPPORTED_CODES
 from puma.models.errors import ModelFileError
 from puma.models.model import load_model
-
 from tests.models.batches import Batches, bits
 from tests.models.formats.gguf_writer import write_gguf
 from tests.tiny import Shape, Tiny, metadata

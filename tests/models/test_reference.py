@@ -1,13 +1,14 @@
 """SmolLM2 against the reference implementation in float32, step by step along the reference's own path."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+
 from puma.config.engine import EngineConfig
 from puma.models.model import load_model
-
 from tests.models.batches import Batches
 
 REFERENCE = json.loads((Path(__file__).parent.parent / "data" / "smollm2-135m-q4_1.float32.json").read_text())
@@ -44,7 +45,7 @@ def test_likelihood_of_a_passage(batches):
     ids = REFERENCE["token_ids"]
     nll = [
         -batches.step((1, position, [token]), forced=following).logprobs[0]
-        for position, (token, following) in enumerate(zip(ids, ids[1:], strict=False))
+        for position, (token, following) in enumerate(pairwise(ids))
     ]
     assert len(nll) == 511
     assert abs(np.mean(nll) / REFERENCE["mean_nll_first_511"] - 1) < 0.01
