@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from puma.models.store.catalogue import find
 from tests.daemon.daemons import MODEL, START_SECONDS, command, puma
 
 QUESTION = "Name the capital of France."
@@ -146,3 +147,36 @@ def test_reader_of_the_output_has_gone():
     assert process.wait(START_SECONDS) == 141
     assert errors == "puma: loading weights\n" or "Traceback" not in errors
     assert "BrokenPipe" not in errors
+
+
+def test_models_that_are_here_and_that_could_be(tmp_path):
+    environment = os.environ | {"PUMA_HOME": str(tmp_path)}
+    assert puma("ls", env=environment).stdout.split() == [
+        "smollm2:135m",
+        "93.8",
+        "MiB",
+        *["puma", "pull", "smollm2:135m"],
+    ]
+    entry = find("smollm2:135m")
+    (tmp_path / "models").mkdir()
+    with (tmp_path / "models" / entry.path.name).open("wb") as file:
+        file.truncate(entry.bytes)
+    assert puma("ls", env=environment).stdout.split() == ["smollm2:135m", "93.8", "MiB", "here"]
+    pulled = puma("pull", env=environment)
+    assert (pulled.returncode, pulled.stdout) == (0, "smollm2:135m is here already\n")
+
+
+@pytest.mark.parametrize("name", ["smollm2", "../x", "", "x" * 5000, "a\nb"])
+def test_pulling_what_is_not_known(name):
+    shown = puma("pull", "--", name)
+    assert shown.returncode == 4
+    assert "smollm2:135m" in shown.stderr
+    assert "Traceback" not in shown.stderr
+    assert len(shown.stderr) < 1000
+
+
+@pytest.mark.parametrize("arguments", [["version", "--x"], ["ls", "x"], ["pull", "smollm2:135m", "--force"]])
+def test_arguments_that_nothing_takes(arguments):
+    shown = puma(*arguments)
+    assert shown.returncode == 2
+    assert "not understood" in shown.stderr

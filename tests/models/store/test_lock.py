@@ -52,12 +52,13 @@ def test_the_lock_of_a_file_that_is_gone_counts_for_nothing(tmp_path):
             entered.set()
 
     waiting = threading.Thread(target=wait_for_it)
-    with path.open("w") as old:
-        fcntl.flock(old, fcntl.LOCK_EX)
-        waiting.start()
-        assert not entered.wait(0.2)
-        path.unlink()
+    old = path.open("w")
+    fcntl.flock(old, fcntl.LOCK_EX)
+    waiting.start()
+    assert not entered.wait(0.2)
+    path.unlink()
     with exclusive(path):
+        old.close()
         assert not entered.wait(0.2)
     assert entered.wait(10)
     waiting.join()
