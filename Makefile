@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN = .venv/bin
+PIP = $(BIN)/pip install --quiet --disable-pip-version-check
 MODEL = smollm2:135m
 PACKAGES = config kernels models actors daemon
 
@@ -34,12 +35,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 build/installed: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable .
+	$(PIP) --editable .
 	@mkdir -p build && touch $@
 
 # The links let a type checker and an editor see the folders as the package puma.
 build/installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
 	@mkdir -p build/typing/puma
 	@for package in $(PACKAGES); do ln -sfn ../../../$$package build/typing/puma/$$package; done
 	@touch build/installed build/installed-dev

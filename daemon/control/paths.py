@@ -1,6 +1,7 @@
 """Where the control socket and its lock are."""
 
 import os
+import warnings
 from pathlib import Path
 
 import platformdirs
@@ -23,7 +24,10 @@ def socket_path(configured: str | None) -> Path:
     elif home := os.environ.get("PUMA_HOME"):
         path = Path(home).expanduser() / "puma.sock"
     else:
-        path = platformdirs.user_runtime_path("puma") / "puma.sock"
+        with warnings.catch_warnings():
+            # Said where there is no runtime folder, and a temporary one stands in for it: private_folder looks at that.
+            warnings.simplefilter("ignore")
+            path = platformdirs.user_runtime_path("puma") / "puma.sock"
     path = path.absolute()
     length = len(os.fsencode(path))
     if length > LONGEST_PATH:
