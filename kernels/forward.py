@@ -1,6 +1,7 @@
 """One step: a ragged batch through all layers to the chosen tokens, in one call that never needs the interpreter.
 
-Every thread walks the program (see program.py) and does its share of each operation; a barrier follows each.
+Every thread walks the program (see program.py) and does its share of each operation; a barrier follows each, save
+those that work on a single row: there every thread does all of it, and writes what the others write.
 """
 
 from numba import carray
@@ -46,6 +47,7 @@ def forward(thread, threads, machine):
     scratch = machine[at.SCRATCH] + thread * machine[at.SCRATCH_STRIDE]
     goal = atomic_load(shared + BASE)
     rows = step[ROWS]
+    part, parts = (0, 1) if rows == 1 else (thread, threads)
     for index in range(program.shape[0]):
         operation = program[index]
         code = operation[at.CODE]
@@ -57,7 +59,7 @@ def forward(thread, threads, machine):
             embed_rows(thread, threads, step, matrix, out)
         elif code == at.NORM:
             epsilon = float_of_bits(operation[at.PARAMETER])
-            norm_rows(thread, threads, rows, source, out, operation[at.VECTOR], epsilon, outlier)
+            norm_rows(part, parts, rows, source, out, operation[at.VECTOR], epsilon, outlier)
         elif code in (at.MULTIPLY, at.ADD):
             multiply_rows(thread, threads, rows, source, matrix, out, code == at.ADD)
         elif code == at.GATED:
@@ -68,14 +70,16 @@ def forward(thread, threads, machine):
         elif code == at.ATTEND:
             goal = attend(thread, threads, machine, step, shape, source, out, keys, values, scratch, goal)
         elif code == at.QUANTISE:
-            quantise_rows(thread, threads, rows, source, outlier)
+            quantise_rows(part, parts, rows, source, outlier)
         elif code == at.SELECT:
             select_rows(thread, threads, step, source, out)
             rows = step[SAMPLE_TOTAL]
+            part, parts = (0, 1) if rows == 1 else (thread, threads)
         elif code == at.SAMPLE:
             weights = machine[at.WEIGHTS] + thread * machine[at.WEIGHTS_STRIDE]
             sample_rows(thread, threads, step, source, weights)
-        goal = barrier(shared, threads, goal)
+        if parts == threads or code not in (at.NORM, at.QUANTISE):
+            goal = barrier(shared, threads, goal)
 
 
 @entry("int64(int64, int64, int64, int64)")
