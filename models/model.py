@@ -85,7 +85,7 @@ def load_model(path: Path, config: EngineConfig, *, progress: Progress = lambda 
     """Read, check and pack a model, and compile what it needs. Raises ModelFileError or ConfigError."""
     with read_gguf(path) as file:
         file.check_types()
-        text = ModelText.from_gguf(file.metadata)
+        text = read_text(file)
         shape = hyperparameters(file, text.tokenizer.vocabulary_size)
         context = choose_context(shape, config)
         plan = plan_memory(KVGeometry(shape.layers, shape.kv_heads, shape.head_dim), config)
@@ -122,6 +122,14 @@ def hyperparameters(file: GGUFFile, tokens: int) -> Hyperparameters:
     if tokens > rows:
         raise ModelFileError(f"{file.path}: the tokenizer knows {tokens} tokens, token_embd.weight only {rows}")
     return read_hyperparameters(metadata, rows, tokens)
+
+
+def read_text(file: GGUFFile) -> ModelText:
+    """Tokenizer and template. Raises ModelFileError that names the file."""
+    try:
+        return ModelText.from_gguf(file.metadata)
+    except ModelFileError as error:
+        raise ModelFileError(f"{file.path}: {error}") from error
 
 
 def available_cores() -> int:

@@ -149,6 +149,7 @@ def test_tensors_that_do_not_fit_the_architecture(tmp_path, change, message):
         ("llama.rope.scaling.type", "yarn"),
         ("llama.block_count", "two"),
         ("llama.attention.layer_norm_rms_epsilon", -1.0),
+        ("tokenizer.ggml.pre", "a-new-one"),
     ],
 )
 def test_hyperparameters_that_cannot_be_served(tmp_path, key, value):
