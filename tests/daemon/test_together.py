@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-SUBJECTS = "rivers,stars,bread,clocks,horses,salt,glass,winter,maps,bees,rope,ink".split(",")
+SUBJECTS = ["rivers", "stars", "bread", "clocks", "horses", "salt", "glass", "winter", "maps", "bees", "rope", "ink"]
 
 
 def body(index):
