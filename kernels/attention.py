@@ -102,8 +102,8 @@ def span_softmax(scores, visible):
 
 
 @kernel
-def span_values(rows, width, scores, values, visible, head_dim, first, out, out_stride):
-    """out[r, first * 16 ...] = sum over positions of weight[r, p] * value[p], `width` vectors of the head."""
+def span_values(rows, width, scores, values, visible, head_dim, first, results):
+    """results[r, first * 16 ...] = sum over positions of weight[r, p] * value[p], `width` vectors of the head."""
     sums = zero_tile(rows, width)
     for tile in range(-(-visible // LANES)):
         where = load_addresses(ONE, values + 8 * tile)[0] + 2 * LANES * first
@@ -111,53 +111,45 @@ def span_values(rows, width, scores, values, visible, head_dim, first, out, out_
             columns = load_columns(F16, width, where, 2 * LANES)
             sums = outer_multiply_add(sums, columns, scores + 4 * (LANES * tile + lane), SCORES_STRIDE)
             where += 2 * head_dim
-    store_tile(sums, width, out + 4 * LANES * first, out_stride, 4 * LANES)
+    store_tile(sums, width, results[0] + 4 * LANES * first, results[1], 4 * LANES)
 
 
 @kernel
-def attend_span(
-    rows,
-    width,
-    query,
-    query_stride,
-    head_dim,
-    keys,
-    values,
-    start,
-    limit,
-    limit_step,
-    last_limit,
-    scores,
-    out,
-    out_stride,
-    sums,
-):
+def attend_span(rows, width, head_dim, queries, addresses, reach, scores, results, sums):
     """One span for `rows` query rows that share a key-value head.
 
-    Row r sees positions below limit + r * limit_step, none beyond last_limit; the span begins at `start`. Writes o to
-    out, float32 [rows, head_dim], and (m, l) to sums, float32 [rows, 2]; l = 0 where a row sees nothing of the span.
+    `queries` and `results` are (address, stride) of float32 rows [rows, head_dim]; `addresses` point to the key tiles'
+    and the value tiles' addresses. `reach` is (start, limit, step, last): the span begins at position `start`, and row
+    r sees positions below limit + r * step, but none from `last` on. Writes o to the results and (m, l) to sums,
+    float32 [rows, 2]; l = 0 where a row sees nothing of the span.
     """
-    seen = min(SPAN, last_limit - start)
-    span_scores(rows, width, query, query_stride, head_dim, keys, -(-seen // LANES), scores)
+    keys, values = addresses
+    start, limit, step, last = reach
+    seen = min(SPAN, last - start)
+    span_scores(rows, width, queries[0], queries[1], head_dim, keys, -(-seen // LANES), scores)
     for r in range(number_of(rows)):
-        visible = min(seen, limit + r * limit_step - start)
-        row = scores + SCORES_STRIDE * r
-        highest, total = MASKED, np.float32(0.0)
-        if visible > 0:
-            highest, total = span_softmax(row, visible)
-        for tile in range(max(0, -(-visible // LANES)), -(-seen // LANES)):
-            store_floats(row + 64 * tile, broadcast(0.0))
-        store_float(sums + 8 * r, highest)
-        store_float(sums + 8 * r + 4, total)
+        row_softmax(scores + SCORES_STRIDE * r, min(seen, limit + r * step - start), seen, sums + 8 * r)
     vectors = head_dim // LANES
     first = np.int64(0)
     while first < vectors:
         if number_of(width) > 1 and vectors - first >= number_of(width):
-            span_values(rows, width, scores, values, seen, head_dim, first, out, out_stride)
+            span_values(rows, width, scores, values, seen, head_dim, first, results)
             first += number_of(width)
         else:
-            span_values(rows, ONE, scores, values, seen, head_dim, first, out, out_stride)
+            span_values(rows, ONE, scores, values, seen, head_dim, first, results)
             first += 1
+
+
+@kernel
+def row_softmax(scores, visible, seen, sums):
+    """One row of a span: the weights of what it sees, zeros up to what the others see."""
+    highest, total = MASKED, np.float32(0.0)
+    if visible > 0:
+        highest, total = span_softmax(scores, visible)
+    for tile in range(max(0, -(-visible // LANES)), -(-seen // LANES)):
+        store_floats(scores + 64 * tile, broadcast(0.0))
+    store_float(sums, highest)
+    store_float(sums + 4, total)
 
 
 @kernel

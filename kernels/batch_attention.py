@@ -76,21 +76,16 @@ def attend_heads(shape, query, keys, values, table, position, span, kv_head, par
 @kernel
 def attend_group(rows, head_dim, heads, query, position, span, head, partial, scratch):
     never_inline()
+    own = 4 * head_dim * head
     attend_span(
         rows,
         FOUR,
-        query + 4 * head_dim * head,
-        4 * head_dim,
         head_dim,
-        scratch + KEYS_AT,
-        scratch + VALUES_AT,
-        span * SPAN,
-        position + 1,
-        0,
-        position + 1,
+        (query + own, 4 * head_dim),
+        (scratch + KEYS_AT, scratch + VALUES_AT),
+        (span * SPAN, position + 1, 0, position + 1),
         scratch + SCORES_AT,
-        partial + 4 * head_dim * head,
-        4 * head_dim,
+        (partial + own, 4 * head_dim),
         partial + 4 * head_dim * heads + 8 * head,
     )
 
@@ -118,18 +113,12 @@ def attend_tile(shape, source, row, keys, values, table, position, count, head, 
         attend_span(
             SIXTEEN,
             ONE,
-            source[FLOATS] + row * source[STRIDE] + 4 * head_dim * head,
-            source[STRIDE],
             head_dim,
-            scratch + KEYS_AT,
-            scratch + VALUES_AT,
-            span * SPAN,
-            position + 1,
-            1,
-            last_limit,
+            (source[FLOATS] + row * source[STRIDE] + 4 * head_dim * head, source[STRIDE]),
+            (scratch + KEYS_AT, scratch + VALUES_AT),
+            (span * SPAN, position + 1, 1, last_limit),
             scratch + SCORES_AT,
-            span_out,
-            4 * head_dim,
+            (span_out, 4 * head_dim),
             scratch + SPAN_SUMS_AT,
         )
         for r in range(count):

@@ -23,139 +23,77 @@ ROW_CHUNK = 128
 
 
 @kernel
-def product(rows, code, weights, inner, quantised, quantised_stride, source, source_stride):
-    """One tile of rows x 16 outputs, from whichever form of the activations the weights' format takes."""
+def product(rows, weights, inputs):
+    """One tile of rows x 16 outputs.
+
+    `weights` is (format, address of a tile, inner size); `inputs` is (quantised rows, their stride, float32 rows, their
+    stride), of which the format takes one.
+    """
+    code, tile, inner = weights
+    quantised, quantised_stride, source, stride = inputs
     if code == Q4_1_CODE:
-        return multiply_q4_1(rows, weights, inner, quantised, quantised_stride)
+        return multiply_q4_1(rows, tile, inner, quantised, quantised_stride)
     if code == Q4_0_CODE:
-        return multiply_q4_0(rows, weights, inner, quantised, quantised_stride)
+        return multiply_q4_0(rows, tile, inner, quantised, quantised_stride)
     if code == F32_CODE:
-        return multiply_floats(F32, 4, rows, weights, inner, source, source_stride)
+        return multiply_floats(F32, 4, rows, tile, inner, source, stride)
     if code == F16_CODE:
-        return multiply_floats(F16, 2, rows, weights, inner, source, source_stride)
+        return multiply_floats(F16, 2, rows, tile, inner, source, stride)
     if code == BF16_CODE:
-        return multiply_floats(BF16, 2, rows, weights, inner, source, source_stride)
-    return multiply_q8_0(rows, weights, inner, quantised, quantised_stride)
+        return multiply_floats(BF16, 2, rows, tile, inner, source, stride)
+    return multiply_q8_0(rows, tile, inner, quantised, quantised_stride)
 
 
 @kernel
-def store_product(
-    rows,
-    code,
-    weights,
-    inner,
-    quantised,
-    quantised_stride,
-    source,
-    source_stride,
-    out,
-    out_stride,
-    accumulate,
-):
+def store_product(rows, weights, inputs, target, accumulate):
+    """Store or add one product at `target`: (address, stride)."""
     never_inline()
-    tile = product(rows, code, weights, inner, quantised, quantised_stride, source, source_stride)
+    tile = product(rows, weights, inputs)
+    out, stride = target
     if accumulate:
-        tile = add_to_tile(tile, ONE, out, out_stride, 0)
-    store_tile(tile, ONE, out, out_stride, 0)
+        tile = add_to_tile(tile, ONE, out, stride, 0)
+    store_tile(tile, ONE, out, stride, 0)
 
 
 @kernel
-def store_rows(
-    count,
-    code,
-    weights,
-    inner,
-    quantised,
-    quantised_stride,
-    source,
-    source_stride,
-    out,
-    out_stride,
-    accumulate,
-):
+def further(inputs, rows):
+    """The inputs from `rows` rows further down."""
+    quantised, quantised_stride, source, stride = inputs
+    return quantised + rows * quantised_stride, quantised_stride, source + rows * stride, stride
+
+
+@kernel
+def store_rows(count, weights, inputs, target, accumulate):
     """`count` rows times one tile of weights, in groups as large as the registers hold."""
-    while count > 0:
-        if count >= number_of(FOUR):
-            taken = number_of(FOUR)
-            store_product(
-                FOUR,
-                code,
-                weights,
-                inner,
-                quantised,
-                quantised_stride,
-                source,
-                source_stride,
-                out,
-                out_stride,
-                accumulate,
-            )
-        elif count >= number_of(TWO):
-            taken = number_of(TWO)
-            store_product(
-                TWO,
-                code,
-                weights,
-                inner,
-                quantised,
-                quantised_stride,
-                source,
-                source_stride,
-                out,
-                out_stride,
-                accumulate,
-            )
+    done = 0
+    while done < count:
+        group = further(inputs, done)
+        place = (target[0] + done * target[1], target[1])
+        if count - done >= number_of(FOUR):
+            store_product(FOUR, weights, group, place, accumulate)
+            done += number_of(FOUR)
+        elif count - done >= number_of(TWO):
+            store_product(TWO, weights, group, place, accumulate)
+            done += number_of(TWO)
         else:
-            taken = number_of(ONE)
-            store_product(
-                ONE,
-                code,
-                weights,
-                inner,
-                quantised,
-                quantised_stride,
-                source,
-                source_stride,
-                out,
-                out_stride,
-                accumulate,
-            )
-        quantised += taken * quantised_stride
-        source += taken * source_stride
-        out += taken * out_stride
-        count -= taken
+            store_product(ONE, weights, group, place, accumulate)
+            done += number_of(ONE)
 
 
 @kernel
-def multiply_matrix(
-    thread,
-    threads,
-    matrix,
-    rows,
-    quantised,
-    quantised_stride,
-    source,
-    source_stride,
-    out,
-    out_stride,
-    accumulate,
-):
+def tile_of(matrix, tile):
+    """One tile of a matrix, as `product` takes it."""
+    return matrix[FORMAT], matrix[WEIGHTS] + tile * matrix[TILE_BYTES], matrix[INNER]
+
+
+@kernel
+def multiply_matrix(thread, threads, matrix, rows, inputs, target, accumulate):
     """This thread's share of the outputs, for all rows."""
     tiles = -(-matrix[OUTPUTS] // LANES)
     first, last = tiles * thread // threads, tiles * (thread + 1) // threads
+    out, stride = target
     for start in range(0, rows, ROW_CHUNK):
-        count = min(ROW_CHUNK, rows - start)
         for tile in range(first, last):
-            store_rows(
-                count,
-                matrix[FORMAT],
-                matrix[WEIGHTS] + tile * matrix[TILE_BYTES],
-                matrix[INNER],
-                quantised + start * quantised_stride,
-                quantised_stride,
-                source + start * source_stride,
-                source_stride,
-                out + start * out_stride + 4 * LANES * tile,
-                out_stride,
-                accumulate,
-            )
+            place = (out + start * stride + 4 * LANES * tile, stride)
+            count = min(ROW_CHUNK, rows - start)
+            store_rows(count, tile_of(matrix, tile), further(inputs, start), place, accumulate)

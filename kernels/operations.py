@@ -4,22 +4,13 @@ import math
 
 import numpy as np
 
-from puma.kernels.activations import BLOCK, quantise
+from puma.kernels.activations import quantise
 from puma.kernels.attention import tile_offset
 from puma.kernels.batch_attention import HEAD_DIM, HEADS, KV_HEADS, TILES_PER_BLOCK
 from puma.kernels.compile import kernel
 from puma.kernels.elementwise import copy_row, rms_norm, rotate, silu_times, store_key, store_value
 from puma.kernels.embedding import embed
-from puma.kernels.matmul import (
-    FORMAT,
-    INNER,
-    OUTPUTS,
-    ROW_CHUNK,
-    TILE_BYTES,
-    WEIGHTS,
-    multiply_matrix,
-    store_rows,
-)
+from puma.kernels.matmul import OUTPUTS, ROW_CHUNK, further, multiply_matrix, store_rows, tile_of
 from puma.kernels.program import FLOATS, PADDED, QUANTISED, QUANTISED_STRIDE, SIZE, STRIDE
 from puma.kernels.sample import CHOICE_FIELDS, CHOSEN_FIELDS, choose
 from puma.kernels.step import (
@@ -59,61 +50,36 @@ def norm_rows(thread, threads, rows, source, out, weights, epsilon, outlier):
 
 
 @kernel
+def inputs_of(buffer):
+    """A buffer's rows, as products take them."""
+    return buffer[QUANTISED], buffer[QUANTISED_STRIDE], buffer[FLOATS], buffer[STRIDE]
+
+
+@kernel
 def multiply_rows(thread, threads, rows, source, matrix, out, accumulate):
-    multiply_matrix(
-        thread,
-        threads,
-        matrix,
-        rows,
-        source[QUANTISED],
-        source[QUANTISED_STRIDE],
-        source[FLOATS],
-        source[STRIDE],
-        out[FLOATS],
-        out[STRIDE],
-        accumulate,
-    )
+    target = (out[FLOATS], out[STRIDE])
+    multiply_matrix(thread, threads, matrix, rows, inputs_of(source), target, accumulate)
 
 
 @kernel
 def gated_rows(thread, threads, rows, source, gate, up, out, scratch):
-    """out = silu(source x gate) * (source x up), 32 outputs at a time."""
-    pairs = -(-gate[OUTPUTS] // BLOCK)
-    first, last = pairs * thread // threads, pairs * (thread + 1) // threads
+    """out = silu(source x gate) * (source x up), a tile of sixteen outputs at a time."""
     tiles = -(-gate[OUTPUTS] // LANES)
+    first, last = tiles * thread // threads, tiles * (thread + 1) // threads
     for start in range(0, rows, GATED_ROWS):
-        count = min(GATED_ROWS, rows - start)
-        quantised = source[QUANTISED] + start * source[QUANTISED_STRIDE]
-        floats = source[FLOATS] + start * source[STRIDE]
-        for pair in range(first, last):
-            target = out[FLOATS] + start * out[STRIDE] + 4 * BLOCK * pair
-            for half in range(min(2, tiles - 2 * pair)):
-                tile = 2 * pair + half
-                for matrix, result, stride in (
-                    (gate, target + 4 * LANES * half, out[STRIDE]),
-                    (up, scratch + 4 * LANES * half, 4 * BLOCK),
-                ):
-                    store_rows(
-                        count,
-                        matrix[FORMAT],
-                        matrix[WEIGHTS] + tile * matrix[TILE_BYTES],
-                        matrix[INNER],
-                        quantised,
-                        source[QUANTISED_STRIDE],
-                        floats,
-                        source[STRIDE],
-                        result,
-                        stride,
-                        False,
-                    )
+        count, inputs = min(GATED_ROWS, rows - start), further(inputs_of(source), start)
+        for tile in range(first, last):
+            target = out[FLOATS] + start * out[STRIDE] + 4 * LANES * tile
+            store_rows(count, tile_of(gate, tile), inputs, (target, out[STRIDE]), False)
+            store_rows(count, tile_of(up, tile), inputs, (scratch, 4 * LANES), False)
             for row in range(count):
-                silu_times(target + row * out[STRIDE], scratch + 4 * BLOCK * row, BLOCK)
+                silu_times(target + row * out[STRIDE], scratch + 4 * LANES * row, LANES)
 
 
 GATED_ROWS = ROW_CHUNK
 """Rows whose intermediate results a thread keeps in its scratch."""
 
-GATED_SCRATCH = GATED_ROWS * BLOCK * 4
+GATED_SCRATCH = GATED_ROWS * LANES * 4
 """Bytes of that scratch."""
 
 

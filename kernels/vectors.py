@@ -116,18 +116,6 @@ def load_halves(builder, where):
     return builder.fpext(load_from(builder, where, llvm_vector("f16")), FLOATS)
 
 
-@instruction(integers, address)
-def load_integers(builder, where):
-    """Sixteen int32, or 64 bytes."""
-    return load_from(builder, where, INTEGERS)
-
-
-@instruction(floats, address)
-def broadcast_at(builder, where):
-    """One float32 in all lanes."""
-    return splat(builder, load_from(builder, where, ir.FloatType()), FLOATS)
-
-
 @instruction(floats, types.float32)
 def broadcast(builder, value):
     return splat(builder, value, FLOATS)

@@ -18,19 +18,8 @@ QUANTISED = [code for code in CODES if not takes_floats(code)]
 def product(matrix, rows, x, out, records, thread, threads, accumulate):
     for row in range(rows):
         quantise(x[row].ctypes.data, x.shape[1], records[row].ctypes.data, np.float32(4.0))
-    multiply_matrix(
-        thread,
-        threads,
-        matrix,
-        rows,
-        records.ctypes.data,
-        records.strides[0],
-        x.ctypes.data,
-        x.strides[0],
-        out.ctypes.data,
-        out.strides[0],
-        accumulate,
-    )
+    inputs = (records.ctypes.data, records.strides[0], x.ctypes.data, x.strides[0])
+    multiply_matrix(thread, threads, matrix, rows, inputs, (out.ctypes.data, out.strides[0]), accumulate)
 
 
 @kernel
