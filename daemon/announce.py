@@ -20,6 +20,11 @@ def announce(name: str, url: str, plan: MemoryPlan) -> None:
         sys.stdout.flush()
 
 
+def describe(model: LoadedModel) -> None:
+    """How it computes, in the log."""
+    log.info("computing with %s instructions on %d threads", model.instructions, model.limits.threads)
+
+
 def warn(model: LoadedModel, plan: MemoryPlan) -> None:
     """What a user should know about this model with this configuration."""
     if model.context_length > plan.tokens:

@@ -1,6 +1,7 @@
 """The house rules that can be checked: imports run one way, every folder is packaged, files stay small."""
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 
@@ -17,6 +18,9 @@ LONGER = {
     # The whole vocabulary between the actors, in the order in which a request meets it.
     "actors/messages.py",
 }
+
+
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def sources():
@@ -65,3 +69,24 @@ def test_files_are_small():
 def test_every_module_says_what_it_is():
     for path in sources():
         assert ast.get_docstring(ast.parse(path.read_text())), path
+
+
+def documents():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda path: path.name)
+def test_documents_name_files_and_functions_that_are_there(document):
+    for path, name in re.findall(r"`((?:\w+/)+\w+\.py)(?:: ([\w.]+))?`", document.read_text()):
+        assert (ROOT / path).exists(), path
+        tree = ast.parse((ROOT / path).read_text())
+        for part in filter(None, name.split(".")):
+            inside = {node.name: node for node in ast.walk(tree) if isinstance(node, DEFINITIONS)}
+            assert part in inside, f"{path}: {name}"
+            tree = inside[part]
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda path: path.name)
+def test_links_between_documents_lead_somewhere(document):
+    for target in re.findall(r"\]\((?!http|#)([^)#]+)", document.read_text()):
+        assert (document.parent / target).exists(), target
