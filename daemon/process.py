@@ -23,7 +23,7 @@ from puma.actors.engine import Engine, run_engine
 from puma.config.engine import EngineConfig
 from puma.config.memory import plan_memory
 from puma.config.server import ServerConfig
-from puma.daemon.announce import announce, warn
+from puma.daemon.announce import announce, describe, warn
 from puma.daemon.app import create_app
 from puma.daemon.connection import Limits
 from puma.daemon.control.desk import ControlDesk
@@ -126,6 +126,7 @@ class Daemon:
                     await servers.start(
                         partial(serve_http, create_app(service, self.config), self.port, limits, stop=stop)
                     )
+                    describe(model)
                     warn(model, plan)
                     announce(self.name, url, plan)
                     await self.life.stopping.wait()

@@ -12,6 +12,7 @@ from puma.config.errors import ConfigError, Problem
 from puma.config.memory import KVGeometry, MemoryPlan, plan_memory
 from puma.kernels import step as at
 from puma.kernels.compile import compile_entries
+from puma.kernels.cpu import LOWERING
 from puma.kernels.sample import CHOSEN_FIELDS
 from puma.kernels.threads import Team
 from puma.models.architectures import llama
@@ -49,6 +50,7 @@ class LoadedModel:
         self.vocabulary_size = shape.tokens
         self.context_length = limits.context
         self.limits = limits
+        self.instructions = LOWERING
         self._machine = Machine(program, shape, plan, limits, rope)
         self._last_tokens = np.zeros(limits.samples, np.int32)
         self._team = Team(self._machine.table, self._machine.shared, limits.threads)
