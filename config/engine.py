@@ -47,16 +47,12 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             for field in msgspec.structs.fields(self)
             if (allowed := violation(field.type, getattr(self, field.name))) is not None
         ]
-        if not problems and self.tokens_per_block % 16:
+        wrong = {problem.key for problem in problems}
+        if "tokens_per_block" not in wrong and self.tokens_per_block % 16:
             problems.append(Problem(key="tokens_per_block", value=self.tokens_per_block, allowed="a multiple of 16"))
-        if not problems and self.max_step_tokens < self.max_batch_size:
-            problems.append(
-                Problem(
-                    key="max_step_tokens",
-                    value=self.max_step_tokens,
-                    allowed=f"at least max_batch_size, {self.max_batch_size}: every running sequence takes one",
-                )
-            )
+        if not wrong & {"max_step_tokens", "max_batch_size"} and self.max_step_tokens < self.max_batch_size:
+            allowed = f"at least max_batch_size, {self.max_batch_size}: every running sequence takes one"
+            problems.append(Problem(key="max_step_tokens", value=self.max_step_tokens, allowed=allowed))
         if problems:
             raise ConfigError(tuple(problems))
 

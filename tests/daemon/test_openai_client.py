@@ -10,7 +10,8 @@ def official(daemon):
         yield client
 
 
-MESSAGES = [{"role": "user", "content": "Name the capital of France."}]
+MESSAGES = [{"role": "user", "content": "What is the capital of France?"}]
+"""Float32 begins with "The" by a margin of 0.08: eight bits of activation everywhere would miss it."""
 
 
 def test_chat(official):
