@@ -1,5 +1,7 @@
 """From a model's geometry and the configuration to blocks, tokens and contexts: the pool, to the byte."""
 
+import os
+
 import msgspec
 
 from puma.config.engine import EngineConfig
@@ -41,6 +43,18 @@ class MemoryPlan(msgspec.Struct, frozen=True):
     def blocks_for(self, tokens: int) -> int:
         """Blocks that hold this many tokens."""
         return -(-tokens // self.tokens_per_block)
+
+
+def machine_bytes() -> int:
+    """The machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def check_machine(config: EngineConfig) -> None:
+    """Raises ConfigError when the pool is larger than the machine's memory."""
+    if config.memory_pool_bytes > (machine := machine_bytes()):
+        allowed = f"at most {machine}, all the memory of this machine"
+        raise ConfigError((Problem(key="memory_pool_bytes", value=config.memory_pool_bytes, allowed=allowed),))
 
 
 def plan_memory(geometry: KVGeometry, config: EngineConfig) -> MemoryPlan:

@@ -35,5 +35,3 @@ def warn(model: LoadedModel, plan: MemoryPlan) -> None:
             f"{plan.tokens:,}",
             f"{plan.blocks_for(model.context_length) * plan.block_bytes:,}",
         )
-    if model.text.template is None:
-        log.warning("chat requests will be refused: %s", model.text.template_problem)

@@ -2,7 +2,7 @@
 
 import trio
 
-from puma.actors.errors import RequestError
+from puma.actors.errors import BadRequest, RequestError
 from puma.actors.messages import Done, Failed, Piece, ReplyEvent, Started
 from puma.actors.reply import Reply
 from puma.daemon.wire.compose import Choice
@@ -47,7 +47,7 @@ class Answers:
                 self._events.append((index, event))
             case Failed(error):
                 self._open.clear()
-                self._failure = error
+                self._failure = self._named(error, index)
         self._changed.set()
 
     @property
@@ -95,6 +95,12 @@ class Answers:
                     choice.text += event.text
                     choice.logprobs.extend(event.logprobs)
         return self.choices
+
+    def _named(self, error: RequestError, index: int) -> RequestError:
+        """The error, saying which of several prompts it is about."""
+        if len(self.choices) == 1 or not isinstance(error, BadRequest):
+            return error
+        return BadRequest(f"prompt[{index}]: {error.message}", param=error.param, code=error.code)
 
     async def _wait(self) -> None:
         self._changed = trio.Event()

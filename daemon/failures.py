@@ -1,5 +1,7 @@
 """Why a command could not do its work: one line for people and the exit status, never a traceback for a known cause."""
 
+import errno
+import os
 import sys
 from typing import cast
 
@@ -11,6 +13,8 @@ from puma.daemon.listener import CannotListen
 from puma.daemon.log import log
 from puma.models.errors import ModelFileError, PromptError
 from puma.models.store.errors import StoreError
+
+CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 TABLE: tuple[tuple[type[BaseException], Exit], ...] = (
     (ConfigError, Exit.USAGE),
@@ -28,6 +32,10 @@ def report(error: BaseException) -> Exit:
     cause = first_cause(error)
     if isinstance(cause, CannotListen):
         return _say(cause, cause.status)
+    if isinstance(cause, OSError) and cause.errno in CANNOT_WRITE:
+        # The interpreter flushes stdout once more at its end; let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _say(OSError(f"the output cannot be written: {cause.strerror}"), Exit.FAILED)
     for kind, status in TABLE:
         if isinstance(cause, kind):
             return _say(cause, status)

@@ -53,7 +53,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("model", nargs="?", default=DEFAULT_MODEL, metavar="MODEL", help=MODEL_HELP)
     run.add_argument("prompt", nargs="?", metavar="PROMPT", help="Answer this and end; `-` or a pipe: read it.")
     run.add_argument("--temperature", type=_temperature, metavar="NUMBER", help="0 to 2; 0 always picks the likeliest.")
-    run.add_argument("--seed", type=int, metavar="NUMBER", help="The same seed gives the same answers.")
+    run.add_argument(
+        "--seed",
+        type=int,
+        metavar="NUMBER",
+        help="The same seed gives the same answers; -1: another one each time (64 bits, signed).",
+    )
     add_flags(run, EngineConfig, "engine")
 
     pull = commands.add_parser("pull", help="Fetch a model.", allow_abbrev=False)

@@ -6,7 +6,10 @@ the machine code depends on: all kernel sources, Numba, LLVM, the CPU and the ch
 
 import hashlib
 import os
+import shutil
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import llvmlite
@@ -15,6 +18,8 @@ import platformdirs
 from numba.core import config as numba_config
 
 from puma.kernels import cpu
+
+UNUSED_SECONDS = 30 * 24 * 3600
 
 
 def digest() -> str:
@@ -40,8 +45,18 @@ def cache_folder() -> Path:
         except OSError:
             continue
         if os.access(folder, os.W_OK):
+            prune(folder)
             return folder
     return Path(tempfile.mkdtemp(prefix="puma-kernels-"))
+
+
+def prune(current: Path) -> None:
+    """Remove what other versions left and nobody has used for a month."""
+    os.utime(current)
+    for folder in current.parent.iterdir():
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime > UNUSED_SECONDS:
+                shutil.rmtree(folder)
 
 
 def configure() -> None:

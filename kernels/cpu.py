@@ -5,6 +5,8 @@ import platform
 
 from llvmlite import binding
 
+from puma.config.errors import ConfigError, Problem
+
 LOWERINGS = ("avx512_vnni", "avx2", "portable")
 """Instruction sets that have a file in kernels/instructions, fastest first."""
 
@@ -17,10 +19,6 @@ REQUIRED_FEATURES = {
 ENVIRONMENT_NAME = "PUMA_KERNELS"
 
 
-class UnsupportedInstructions(ValueError):
-    """PUMA_KERNELS names an instruction set that is unknown or that this CPU does not have."""
-
-
 def available_lowerings() -> tuple[str, ...]:
     """The lowerings that this CPU can run, fastest first."""
     features = binding.get_host_cpu_features()
@@ -28,15 +26,14 @@ def available_lowerings() -> tuple[str, ...]:
 
 
 def choose_lowering(wanted: str | None) -> str:
-    """The lowering to use. Raises UnsupportedInstructions when `wanted` cannot be had."""
+    """The lowering to use. Raises ConfigError when `wanted` is unknown or this CPU does not have it."""
     available = available_lowerings()
-    if not wanted or wanted == "auto":
+    if not wanted or wanted.lower() == "auto":
         return available[0]
-    if wanted not in available:
-        raise UnsupportedInstructions(
-            f"{ENVIRONMENT_NAME}={wanted!r}: this CPU offers {', '.join(available)} (or auto)"
-        )
-    return wanted
+    if wanted.lower() not in available:
+        allowed = f"this CPU has {', '.join(available)}; auto takes the first"
+        raise ConfigError((Problem(key=ENVIRONMENT_NAME, value=wanted, allowed=allowed, source="environment"),))
+    return wanted.lower()
 
 
 LOWERING = choose_lowering(os.environ.get(ENVIRONMENT_NAME))

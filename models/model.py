@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from puma.config.engine import EngineConfig
 from puma.config.errors import ConfigError, Problem
-from puma.config.memory import KVGeometry, MemoryPlan, plan_memory
+from puma.config.memory import KVGeometry, MemoryPlan, check_machine, plan_memory
 from puma.kernels import step as at
 from puma.kernels.compile import compile_entries
 from puma.kernels.cpu import LOWERING
@@ -90,13 +90,16 @@ def load_model(path: Path, config: EngineConfig, *, progress: Progress = lambda 
         text = read_text(file)
         shape = hyperparameters(file, text.tokenizer.vocabulary_size)
         context = choose_context(shape, config)
+        check_machine(config)
         plan = plan_memory(KVGeometry(shape.layers, shape.kv_heads, shape.head_dim), config)
-        compile_entries(lambda part: progress("kernels", part))
-        tensors = Tensors(file, lambda part: progress("weights", part))
+        tensors = Tensors(file)
         program = ARCHITECTURES[architecture(file)](shape, tensors)
         factors = tensors.vector("rope_freqs.weight", shape.head_dim // 2) if "rope_freqs.weight" in tensors else None
         rope = rope_tables(context, shape.head_dim, shape.rope_base, shape.rope_scale, factors)
         tensors.refuse_rest()
+        # Only now: what is wrong with a file is told before anyone has waited for the compiler.
+        compile_entries(lambda part: progress("kernels", part))
+        program.pack(lambda part: progress("weights", part))
     limits = Limits(
         rows=config.max_step_tokens,
         samples=config.max_batch_size,

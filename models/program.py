@@ -1,6 +1,6 @@
 """Builds an architecture's program: what the compiled forward pass walks (see kernels/program.py)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -40,11 +40,15 @@ class Rows(msgspec.Struct):
 
 
 class Program:
-    """Operations, matrices, vectors and buffers of a model, in the order in which they were added."""
+    """Operations, matrices, vectors and buffers of a model, in the order in which they were added.
+
+    A matrix is a stack of the file's tensors until `pack` has been called.
+    """
 
     def __init__(self) -> None:
         self.operations: list[dict[int, int]] = []
         self.matrices: list[Matrix] = []
+        self._stacks: list[Sequence[Tensor]] = []
         self.vectors: list[NDArray[np.float32]] = []
         self.buffers: list[Rows] = []
 
@@ -54,9 +58,16 @@ class Program:
         return len(self.buffers) - 1
 
     def matrix(self, tensors: Sequence[Tensor]) -> int:
-        """Pack tensors of one type."""
-        self.matrices.append(pack_matrix(tensors))
-        return len(self.matrices) - 1
+        """Tensors of one type, stacked."""
+        self._stacks.append(tensors)
+        return len(self._stacks) - 1
+
+    def pack(self, progress: Callable[[float], None]) -> None:
+        """Make all matrices; `progress` is called with the part that is done, 0 to 1."""
+        for number, stack in enumerate(self._stacks):
+            self.matrices.append(pack_matrix(stack))
+            progress((number + 1) / len(self._stacks))
+        self._stacks = []
 
     def embed(self, matrix: int, out: int) -> None:
         self._add(at.EMBED, out=out, matrix=matrix)
@@ -115,7 +126,7 @@ class Program:
         return len(self.buffers) - 1
 
     def _take(self, source: int, matrix: int) -> None:
-        if not takes_floats(int(self.matrices[matrix].type)):
+        if not takes_floats(int(self._stacks[matrix][0].type)):
             self.buffers[source].quantised = True
 
     def _add(

@@ -1,7 +1,5 @@
 """A file's tensors, asked for by name and checked against the shape that the architecture expects."""
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,11 +11,10 @@ from puma.models.weights import Tensor
 
 
 class Tensors:
-    """Counts what has been taken, so that progress can be shown and surplus tensors be refused."""
+    """Remembers what has been taken, so that surplus tensors can be refused."""
 
-    def __init__(self, file: GGUFFile, progress: Callable[[float], None]) -> None:
+    def __init__(self, file: GGUFFile) -> None:
         self._file = file
-        self._progress = progress
         self._taken: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
@@ -57,5 +54,4 @@ class Tensors:
                 f"{self._file.path}: tensor {name} has shape {list(info.shape)}, expected {list(shape)}"
             )
         self._taken.add(name)
-        self._progress(len(self._taken) / len(self._file.tensors))
         return info

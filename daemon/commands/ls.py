@@ -13,7 +13,15 @@ from puma.models.store.installed import installed
 def run(arguments: argparse.Namespace, unread: Sequence[str]) -> int:
     refuse_rest(unread)
     here = installed()
-    rows = [(model.name, format_size(model.bytes), "here") for model in here]
+    damaged = {entry.name for entry in CATALOGUE if not entry.is_here}
+    rows = [
+        (
+            model.name,
+            format_size(model.bytes),
+            f"incomplete: puma pull {model.name}" if model.name in damaged else "here",
+        )
+        for model in here
+    ]
     names = {model.name for model in here}
     rows += [
         (entry.name, format_size(entry.bytes), f"puma pull {entry.name}")

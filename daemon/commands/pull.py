@@ -8,13 +8,13 @@ from puma.config.sizes import format_size
 from puma.daemon.commands.arguments import refuse_rest
 from puma.daemon.exits import Exit
 from puma.models.store.catalogue import find
-from puma.models.store.pull import pull
+from puma.models.store.pull import is_whole, pull
 
 
 def run(arguments: argparse.Namespace, unread: Sequence[str]) -> int:
     refuse_rest(unread)
     entry = find(arguments.name)
-    if entry.is_here:
+    if is_whole(entry):
         print(f"{entry.name} is here already", flush=True)
         return Exit.OK
     if sys.stderr.isatty():

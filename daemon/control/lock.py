@@ -25,7 +25,7 @@ class Lock:
                 os.close(self._descriptor)
                 raise AlreadyRunning(
                     f"a daemon already uses the control socket {socket} (process {holder}): stop it with "
-                    f"`pumactl stop`, or choose another --control-socket"
+                    f"`pumactl --control-socket {socket} stop`, or choose another --control-socket"
                 ) from None
             if self._is_in_place():
                 break

@@ -20,7 +20,7 @@ def completion_routes(service: Service) -> Blueprint:
     async def create() -> Response:  # pyright: ignore[reportUnusedFunction]
         asked = await service.read(_decoder)
         envelope = service.envelope("cmpl", asked, asked.logprobs is not None)
-        answers = Answers(len(prompts(asked)))
+        answers = Answers(len(prompts(asked, service.engine.config.max_queued_requests)))
         vocabulary = service.engine.model.vocabulary_size
         service.submit(completion_submits(asked, envelope.id, answers.replies, vocabulary))
         return await respond(

@@ -12,8 +12,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 INT64 = 2**63
 
-TokenCount = Annotated[int, Meta(ge=0, le=INT64 - 1)]
-"""A limit on generated tokens; whether 0 means something is the route's business."""
+TokenCount = Annotated[int, Meta(ge=1, le=INT64 - 1)]
+"""A limit on generated tokens."""
 Temperature = Annotated[float, Meta(ge=0, le=2)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
 TopK = Annotated[int, Meta(ge=-1, le=INT64 - 1)]
@@ -42,6 +42,7 @@ class Request(msgspec.Struct, kw_only=True):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     max_tokens: TokenCount | None = None
+    max_completion_tokens: TokenCount | None = None
 
 
 class Part(msgspec.Struct):
@@ -74,7 +75,6 @@ class Message(msgspec.Struct):
 
 class ChatRequest(Request, kw_only=True):
     messages: Annotated[list[Message], Meta(min_length=1)]
-    max_completion_tokens: TokenCount | None = None
     logprobs: bool | None = None
     top_logprobs: Alternatives | None = None
 

@@ -35,8 +35,6 @@ def completion_submits(
     request: CompletionRequest, request_id: str, replies: tuple[Reply, ...], vocabulary_size: int
 ) -> tuple[Submit, ...]:
     """One Submit per prompt, each with its own reply. Raises BadRequest for what the types cannot say."""
-    if request.max_tokens == 0:
-        raise BadRequest("max_tokens: must be at least 1; 0 needs echo, which is not supported", param="max_tokens")
     alternatives = -1 if request.logprobs is None else request.logprobs
     sampling = _sampling(request, alternatives, vocabulary_size)
     return tuple(
@@ -44,7 +42,7 @@ def completion_submits(
             request_id=request_id if index == 0 else f"{request_id}-{index}",
             prompt=prompt,
             sampling=sampling,
-            max_tokens=request.max_tokens,
+            max_tokens=_limit(request),
             stop=_stops(request),
             reply=reply,
         )
@@ -52,8 +50,18 @@ def completion_submits(
     )
 
 
-def prompts(request: CompletionRequest) -> tuple[Text | Tokens, ...]:
-    """The prompts: a text, ids, several texts, or several lists of ids. Raises BadRequest for a mixture."""
+def prompts(request: CompletionRequest, most: int | None = None) -> tuple[Text | Tokens, ...]:
+    """The prompts: a text, ids, several texts, or several lists of ids; `most` is how many may wait at all.
+
+    Raises BadRequest for a mixture, and for more of them.
+    """
+    made = _prompts(request)
+    if most is not None and len(made) > most:
+        raise BadRequest(f"prompt: {len(made)} prompts in one request; at most {most} are possible", param="prompt")
+    return made
+
+
+def _prompts(request: CompletionRequest) -> tuple[Text | Tokens, ...]:
     given = request.prompt
     if isinstance(given, str):
         return (Text(given),)
@@ -90,7 +98,8 @@ def _content(message: Message, where: str) -> str | list[dict[str, str]] | None:
     if content is None:
         if message.role == "assistant" and message.tool_calls:
             return None
-        raise BadRequest(f"{where}.content: this field is required", param=f"{where}.content")
+        problem = "is required; it may be missing or null beside tool_calls only"
+        raise BadRequest(f"{where}.content: {problem}", param=f"{where}.content")
     if isinstance(content, str):
         return content
     return [_text_part(part, f"{where}.content[{at}]") for at, part in enumerate(content)]
@@ -105,15 +114,12 @@ def _text_part(part: Part, where: str) -> dict[str, str]:
     return {"type": "text", "text": part.text}
 
 
-def _limit(request: ChatRequest) -> int | None:
+def _limit(request: Request) -> int | None:
     newer, older = request.max_completion_tokens, request.max_tokens
-    name = "max_tokens" if newer is None else "max_completion_tokens"
-    limit = older if newer is None else newer
     if newer is not None and older is not None and newer != older:
+        name = "max_completion_tokens"
         raise BadRequest(f"{name}: {newer} differs from max_tokens, {older}; send one of them", param=name)
-    if limit == 0:
-        raise BadRequest(f"{name}: must be at least 1", param=name)
-    return limit
+    return older if newer is None else newer
 
 
 def _stops(request: Request) -> tuple[str, ...]:

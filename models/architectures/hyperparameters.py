@@ -72,7 +72,8 @@ def read_hyperparameters(metadata: Metadata, vocabulary: int, tokens: int) -> Hy
         raise metadata.error("attention.head_count_kv", kv_heads, f"a divisor of head_count, {heads}")
     head_dim = metadata.integer("attention.key_length", 1, 1 << 12, hidden // heads)
     if head_dim % 32:
-        raise metadata.error("attention.key_length", head_dim, "a multiple of 32; others are not supported yet")
+        key = "attention.key_length (or embedding_length / head_count)"
+        raise metadata.error(key, head_dim, "a multiple of 32; others are not supported yet")
     for key in ("attention.value_length", "rope.dimension_count"):
         if (found := metadata.integer(key, 1, 1 << 12, head_dim)) != head_dim:
             raise metadata.error(key, found, f"the size of a head, {head_dim}; others are not supported yet")

@@ -13,7 +13,7 @@ from puma.models.weights import Tensor
 
 
 def build(shape: Hyperparameters, tensors: Tensors) -> Program:
-    """The program of a whole model; packs its weights."""
+    """The program of a whole model."""
     program = Program()
     hidden, normed = program.buffer(shape.hidden), program.buffer(shape.hidden)
     heads_size = shape.heads * shape.head_dim

@@ -1,5 +1,6 @@
 """Pull: a model of the catalogue, fetched, verified, and put into the data folder."""
 
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -22,18 +23,26 @@ def pull(name: str, progress: Progress = lambda done, total: None) -> Path:
 
 def pull_entry(entry: Entry, progress: Progress) -> Path:
     """The same for a given entry."""
-    if entry.is_here:
+    if is_whole(entry):
         return entry.path
     folder = entry.path.parent
     work = folder / f".{entry.path.name}.pull"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with exclusive(folder / f".{entry.path.name}.lock"):
-            if not entry.is_here:
+            if not is_whole(entry):
                 fetch(entry, work, progress)
     except OSError as error:
         raise StoreError(f"{entry.name} cannot be kept in {folder}: {error.strerror or error}") from error
     return entry.path
+
+
+def is_whole(entry: Entry) -> bool:
+    """Whether the model is here with every byte as the catalogue describes it."""
+    if not entry.is_here:
+        return False
+    with entry.path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == entry.sha256
 
 
 def fetch(entry: Entry, work: Path, progress: Progress) -> None:

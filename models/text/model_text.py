@@ -37,7 +37,7 @@ class ModelText:
         tokenizer = Tokenizer.from_gguf(metadata)
         template, problem = read_template(metadata, tokenizer)
         if problem:
-            logger.warning("no chat: %s", problem)
+            logger.warning("chat requests will be refused: %s", problem)
         return cls(tokenizer, template, problem)
 
     def encode_chat(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] | None = None) -> list[int]:

@@ -26,7 +26,11 @@ def test_values_out_of_range(key, value):
 
 def test_all_problems_together():
     assert keys(memory_pool_bytes=0, max_batch_size=0, threads=0) == ["memory_pool_bytes", "max_batch_size", "threads"]
-    assert keys(threads=0, tokens_per_block=17, max_batch_size=600) == ["threads", "tokens_per_block", "max_step_tokens"]
+    assert keys(threads=0, tokens_per_block=17, max_batch_size=600) == [
+        "threads",
+        "tokens_per_block",
+        "max_step_tokens",
+    ]
 
 
 def test_rules_between_fields():

@@ -149,7 +149,7 @@ def test_reader_of_the_output_has_gone():
     assert "BrokenPipe" not in errors
 
 
-def test_models_that_are_here_and_that_could_be(tmp_path):
+def test_models_that_are_here_and_that_could_be(tmp_path, smollm2_path):
     environment = os.environ | {"PUMA_HOME": str(tmp_path)}
     assert puma("ls", env=environment).stdout.split() == [
         "smollm2:135m",
@@ -159,8 +159,11 @@ def test_models_that_are_here_and_that_could_be(tmp_path):
     ]
     entry = find("smollm2:135m")
     (tmp_path / "models").mkdir()
-    with (tmp_path / "models" / entry.path.name).open("wb") as file:
-        file.truncate(entry.bytes)
+    place = tmp_path / "models" / entry.path.name
+    place.write_bytes(b"GGUF")
+    assert puma("ls", env=environment).stdout.split()[3:] == ["incomplete:", "puma", "pull", "smollm2:135m"]
+    place.unlink()
+    place.symlink_to(smollm2_path)
     assert puma("ls", env=environment).stdout.split() == ["smollm2:135m", "93.8", "MiB", "here"]
     pulled = puma("pull", env=environment)
     assert (pulled.returncode, pulled.stdout) == (0, "smollm2:135m is here already\n")

@@ -1,5 +1,7 @@
 """POST /v1/completions, answered by the real model."""
 
+import pytest
+
 from tests.daemon.streams import chunks_of, text_of
 
 
@@ -85,6 +87,27 @@ def test_streamed_logprobs_equal_the_whole_ones(complete):
     assert {key: [entry for part in parts for entry in part[key]] for key in whole} == whole
 
 
-def test_no_tokens_needs_echo(complete):
-    assert complete(max_tokens=0).json()["error"]["param"] == "max_tokens"
-    assert complete(max_tokens=0, echo=True).json()["error"]["param"] == "echo"
+@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
+def test_limits(complete, field):
+    for wrong in (0, -1):
+        error = complete(**{"max_tokens": None, field: wrong}).json()["error"]
+        assert error["param"] == field
+        assert ">= 1" in error["message"]
+    answer = complete(**{"max_tokens": None, field: 2}).json()
+    assert (answer["usage"]["completion_tokens"], answer["choices"][0]["finish_reason"]) == (2, "length")
+
+
+def test_echo_is_refused(complete):
+    assert complete(echo=True).json()["error"]["param"] == "echo"
+
+
+def test_an_error_names_its_prompt(complete):
+    error = complete(["a", "b", ""]).json()["error"]
+    assert error["param"] == "prompt"
+    assert error["message"].startswith("prompt[2]: ")
+
+
+def test_more_prompts_than_can_ever_wait(complete):
+    response = complete(["x"] * 300, max_tokens=1)
+    assert (response.status_code, response.json()["error"]["param"]) == (400, "prompt")
+    assert "256" in response.json()["error"]["message"]

@@ -48,12 +48,16 @@ def test_next_one_runs_as_soon_as_a_client_leaves(narrow):
     narrow.assert_idle(seconds=1)
 
 
-def test_several_prompts_are_refused_together(narrow):
-    """Two of them find no place: the one that did is given back."""
-    with narrow.client() as client:
-        response = client.post("/v1/completions", json={"prompt": ["a", "b", "c", "d"], "max_tokens": 500})
-    assert response.status_code == 429
-    narrow.assert_idle(seconds=1)
+def test_several_prompts_are_refused_together():
+    """The second finds no place: the first is given back."""
+    with RunningDaemon("--max-batch-size", "1", "--max-queued-requests", "2") as daemon, daemon.client() as client:
+        body = {"prompt": ["a", "b"], "max_tokens": 500}
+        with daemon.client() as first, first.stream("POST", "/v1/completions", json=body | {"stream": True}):
+            daemon.wait_status(lambda status: len(status.sequences) == 2)
+            assert client.post("/v1/completions", json=body).status_code == 429
+            assert len(daemon.wait_status(lambda status: True).sequences) == 2
+        daemon.assert_idle(seconds=1)
+        assert daemon.end() == 0
 
 
 def test_waiting_stream_is_kept_alive(narrow):

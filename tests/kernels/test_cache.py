@@ -25,6 +25,17 @@ def test_the_digest_depends_on_the_instructions(monkeypatch):
     assert cache.digest() != before
 
 
+def test_what_nobody_has_used_for_a_month_is_removed(monkeypatch, tmp_path):
+    monkeypatch.setenv("PUMA_HOME", str(tmp_path))
+    old, recent = (tmp_path / "cache" / "kernels" / name for name in ("old", "recent"))
+    for folder in (old, recent):
+        folder.mkdir(parents=True)
+        (folder / "kernel").touch()
+    os.utime(old, (1, 1))
+    current = cache.cache_folder()
+    assert sorted(folder.name for folder in current.parent.iterdir()) == sorted([current.name, "recent"])
+
+
 def test_puma_home_comes_first(monkeypatch, tmp_path):
     monkeypatch.setenv("PUMA_HOME", str(tmp_path))
     assert cache.cache_folder().is_relative_to(tmp_path / "cache")

@@ -55,5 +55,5 @@ def test_the_best_is_chosen(best):
 def test_an_instruction_set_that_is_not_there(lowering, tmp_path):
     result = run(lowering, tmp_path)
     assert result.returncode != 0
-    assert f"{ENVIRONMENT_NAME}={lowering!r}" in result.stderr
+    assert f"{ENVIRONMENT_NAME} = {lowering!r}" in result.stderr
     assert available_lowerings()[0] in result.stderr

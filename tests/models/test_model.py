@@ -166,6 +166,11 @@ def test_a_context_longer_than_the_models_is_refused(tiny):
         load(tiny, context_length=513)
 
 
+def test_a_pool_larger_than_the_machine_is_refused(tiny):
+    with pytest.raises(ConfigError, match="all the memory of this machine"):
+        load(tiny, memory_pool_bytes=1 << 50)
+
+
 def test_a_pool_smaller_than_a_block_is_refused(tiny):
     with pytest.raises(ConfigError, match="at least 8192"):
         load(tiny, memory_pool_bytes=8191)
