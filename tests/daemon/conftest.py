@@ -5,6 +5,11 @@ import pytest
 from tests.daemon.daemons import RunningDaemon
 
 
+@pytest.fixture(scope="session", autouse=True)
+def model_is_here(smollm2_path):
+    """The daemons are given its name, and do not fetch it themselves."""
+
+
 @pytest.fixture(scope="session")
 def daemon():
     # A small context keeps what a runaway request can cost small.
