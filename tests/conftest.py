@@ -1,9 +1,13 @@
-"""The real model, fetched once and kept in Puma's home."""
+"""The real model, fetched once and kept in Puma's home; and Ctrl-C as a terminal's programs have it."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
+
+# Who runs the tests in the background has Ctrl-C ignored, and so would all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -203,12 +203,11 @@ def test_signal_while_loading(tmp_path, number):
         assert list(tmp_path.iterdir()) == [tmp_path / "log"]
 
 
-def test_ctrl_c_from_the_first_moment():
+def test_ctrl_c_from_the_first_moment(tmp_path):
     """Whatever is being imported or loaded: no traceback, and the status of an interrupted program."""
     for delay in (0.3, 0.6, 1.0):
-        process = subprocess.Popen(
-            command("serve", MODEL, "--port", "0"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        line = command("serve", MODEL, "--port", "0", "--control-socket", str(tmp_path / "puma.sock"))
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
