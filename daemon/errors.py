@@ -6,6 +6,7 @@ RequestError (actors/errors.py)
     QueueFull          429    try again later
     EngineFailed       500    a step failed: the request may be sent again
     ShuttingDown       503    the daemon stops: try again when it is back
+    ModelLoading       503    the daemon begins: try again soon
 HTTPException          its own status: no such route, wrong method, body too large or too slow
 anything else          500    a fault of Puma; the log has it under the request's id
 """
@@ -23,12 +24,17 @@ class ModelNotFound(RequestError):
     """The request names a model that is not the one served."""
 
 
+class ModelLoading(RequestError):
+    """The model is not here yet."""
+
+
 TABLE: tuple[tuple[type[RequestError], int, str, str | None], ...] = (
     (BadRequest, 400, "invalid_request_error", None),
     (ModelNotFound, 404, "invalid_request_error", "model_not_found"),
     (QueueFull, 429, "rate_limit_error", "queue_full"),
     (EngineFailed, 500, "server_error", "engine_failed"),
     (ShuttingDown, 503, "server_error", "shutting_down"),
+    (ModelLoading, 503, "server_error", "model_loading"),
 )
 """Error, status, type, and the code when the error has none of its own."""
 

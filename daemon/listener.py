@@ -1,4 +1,4 @@
-"""The TCP port: taken before the model is loaded, opened after."""
+"""The TCP port: taken before anything else is done, opened when there is someone to answer."""
 
 import errno
 import socket

@@ -1,7 +1,7 @@
 """The life of the process, from loading to the end.
 
-    load and compile           with progress on stderr
-    engine, control, port      the port opens last
+    load and compile           with progress on stderr; meanwhile the port answers 503
+    engine, control, server    the server opens last
     ready                      one line on stdout
     drain                      and everything is closed in the reverse order
 
@@ -37,6 +37,7 @@ from puma.daemon.progress import loading
 from puma.daemon.server import serve as serve_http
 from puma.daemon.service import Service
 from puma.daemon.shutdown import drain, tell
+from puma.daemon.waiting import waiting
 from puma.models.model import LoadedModel, load_model
 
 SWITCH_INTERVAL = 0.0005
@@ -84,6 +85,7 @@ class Daemon:
         self.path, self.name = path, name
         self.engine_config, self.config = engine, server
         self.port, self.control, self.lock = port, control, lock
+        self.limits = Limits(send=server.send_timeout_seconds)
         self.life = Lifecycle()
         self.begun = time.monotonic()
 
@@ -106,7 +108,12 @@ class Daemon:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.life.stopping_or, nursery.cancel_scope)
                 load = partial(load_model, self.path, self.engine_config, progress=report)
-                model = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
+                async with trio.open_nursery() as meanwhile:
+                    loaded = trio.Event()
+                    # A duplicate: the server closes its socket when it ends, and the port stays open.
+                    await meanwhile.start(partial(serve_http, waiting, self.port.dup(), self.limits, stop=loaded))
+                    model = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
+                    loaded.set()
                 nursery.cancel_scope.cancel()
         return model
 
@@ -122,10 +129,8 @@ class Daemon:
                 await controls.start(serve_control, open_socket(self.control), desk.answer)
                 async with trio.open_nursery() as servers:
                     stop = trio.Event()
-                    limits = Limits(send=self.config.send_timeout_seconds)
-                    await servers.start(
-                        partial(serve_http, create_app(service, self.config), self.port, limits, stop=stop)
-                    )
+                    app = create_app(service, self.config)
+                    await servers.start(partial(serve_http, app, self.port, self.limits, stop=stop))
                     describe(model)
                     warn(model, plan)
                     announce(self.name, url, plan)

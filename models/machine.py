@@ -46,10 +46,8 @@ class Machine:
         self.table = np.zeros(at.MACHINE_FIELDS, np.int64)
         self.step = np.zeros(STEP_FIELDS, np.int64)
         self.shared = self._zeros(shared_bytes(limits.threads)).view(np.int64)
-        self._operations, self._matrices = (
-            program.table(),
-            np.array([each.row() for each in program.matrices]),
-        )
+        self._operations = program.table()
+        self._matrices = np.array([each.row() for each in program.matrices])
         self._buffers = np.array([self._buffer(rows, limits) for rows in program.buffers], np.int64)
         self._place_parts()
         self._shape = np.array([shape.heads, shape.kv_heads, shape.head_dim, plan.tokens_per_block // LANES])
@@ -72,14 +70,10 @@ class Machine:
         table[at.LAYER_BYTES] = layer_bytes
         table[at.COSINES], table[at.SINES] = (angles.ctypes.data for angles in self._rope)
         table[at.PARTIALS] = partials.ctypes.data
-        table[at.SCRATCH], table[at.SCRATCH_STRIDE] = (
-            self._zeros(scratch * limits.threads).ctypes.data,
-            scratch,
-        )
-        table[at.WEIGHTS], table[at.WEIGHTS_STRIDE] = (
-            self._zeros(weights * limits.threads).ctypes.data,
-            weights,
-        )
+        table[at.SCRATCH] = self._zeros(scratch * limits.threads).ctypes.data
+        table[at.SCRATCH_STRIDE] = scratch
+        table[at.WEIGHTS] = self._zeros(weights * limits.threads).ctypes.data
+        table[at.WEIGHTS_STRIDE] = weights
         table[at.SHARED] = self.shared.ctypes.data
 
     def _zeros(self, nbytes: int) -> NDArray[np.uint8]:

@@ -1,8 +1,4 @@
-"""GET /health: 200 while the model can answer.
-
-The port opens once the model is loaded and compiled, so before that nothing listens; while the daemon drains,
-the answer is 503.
-"""
+"""GET /health: 200 while the model can answer, 503 while the daemon drains; while it loads, see daemon/waiting.py."""
 
 import msgspec
 from quart import Blueprint, Response
