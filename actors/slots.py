@@ -5,7 +5,7 @@ import numpy as np
 
 from puma.actors.messages import Opened, Run, Sampled, SequenceId, StepPlan, TokenIds
 from puma.config.memory import MemoryPlan
-from puma.kernels.sample import CHOICE_FIELDS, INDEX
+from puma.kernels.sample import CHOICE_FIELDS, INDEX, MOST_LIKELY
 from puma.models.step import StepInput, StepOutput, choice
 
 
@@ -54,7 +54,9 @@ class Slots:
 
     def _open(self, opened: Opened) -> None:
         sampling = opened.sampling
-        self._slots[opened.slot] = Slot(opened.sequence, opened.token_ids, opened.generated, min(sampling.logprobs, 20))
+        self._slots[opened.slot] = Slot(
+            opened.sequence, opened.token_ids, opened.generated, min(sampling.logprobs, MOST_LIKELY)
+        )
         self._choices[opened.slot] = choice(
             temperature=sampling.temperature,
             top_k=sampling.top_k,

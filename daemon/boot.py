@@ -25,9 +25,9 @@ def serve_model(path: Path, name: str, engine: EngineConfig, server: ServerConfi
     try:
         with take_port(server.host, server.port) as port:
             # Importing the engine takes seconds; an address in use is told before.
-            from puma.daemon.process import serve
+            from puma.daemon.process import Daemon, serve
 
-            return serve(path, name, engine, server, port, control, lock)
+            return serve(Daemon(path, name, engine, server, port, control, lock))
     finally:
         control.unlink(missing_ok=True)
         lock.remove()

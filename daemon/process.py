@@ -46,19 +46,11 @@ SWITCH_INTERVAL = 0.0005
 MOST_DESCRIPTORS = 65536
 
 
-def serve(
-    path: Path,
-    name: str,
-    engine: EngineConfig,
-    server: ServerConfig,
-    port: socket.socket,
-    control: Path,
-    lock: Lock,
-) -> int:
-    """Serve until told to stop; returns the exit status. The port is bound, and the lock is held."""
+def serve(daemon: "Daemon") -> int:
+    """Serve until told to stop; returns the exit status."""
     _allow_connections()
     sys.setswitchinterval(SWITCH_INTERVAL)
-    return trio.run(Daemon(path, name, engine, server, port, control, lock).run)
+    return trio.run(daemon.run)
 
 
 def _allow_connections() -> None:
@@ -70,7 +62,7 @@ def _allow_connections() -> None:
 
 
 class Daemon:
-    """One run."""
+    """One run. The port is bound, and the lock is held."""
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ import numba
 import platformdirs
 from numba.core import config as numba_config
 
+from puma.config.home import chosen_home
 from puma.kernels import cpu
 
 UNUSED_SECONDS = 30 * 24 * 3600
@@ -35,8 +36,8 @@ def digest() -> str:
 
 def cache_folder() -> Path:
     """The first folder of these that can be written: PUMA_HOME, the user's cache, a temporary one of our own."""
-    home = os.environ.get("PUMA_HOME")
-    candidates = [Path(home) / "cache"] if home else []
+    home = chosen_home()
+    candidates = [home / "cache"] if home else []
     candidates.append(platformdirs.user_cache_path("puma"))
     for parent in candidates:
         folder = parent / "kernels" / digest()

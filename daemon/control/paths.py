@@ -6,6 +6,8 @@ from pathlib import Path
 
 import platformdirs
 
+from puma.config.home import chosen_home
+
 LONGEST_PATH = 107
 """Bytes that a Unix socket's address holds."""
 
@@ -21,8 +23,8 @@ def socket_path(configured: str | None) -> Path:
     """
     if configured is not None:
         path = Path(configured).expanduser()
-    elif home := os.environ.get("PUMA_HOME"):
-        path = Path(home).expanduser() / "puma.sock"
+    elif (home := chosen_home()) is not None:
+        path = home / "puma.sock"
     else:
         with warnings.catch_warnings():
             # Said where there is no runtime folder, and a temporary one stands in for it: private_folder looks at that.

@@ -7,6 +7,7 @@ from puma.config.engine import EngineConfig
 from puma.config.errors import ConfigError
 from puma.kernels.packing import SUPPORTED_CODES
 from puma.models.errors import ModelFileError
+from puma.models.formats.weight_types import SUPPORTED
 from puma.models.model import load_model
 from tests.models.batches import Batches, bits
 from tests.models.formats.gguf_writer import write_gguf
@@ -159,6 +160,10 @@ def test_hyperparameters_that_cannot_be_served(tmp_path, key, value):
         load(tiny)
     assert str(tiny.path) in str(caught.value)
     assert key.removeprefix("general.") in str(caught.value)
+
+
+def test_what_the_reader_lets_through_can_be_computed():
+    assert {int(weight_type) for weight_type in SUPPORTED} == SUPPORTED_CODES
 
 
 def test_a_context_longer_than_the_models_is_refused(tiny):
