@@ -1,10 +1,15 @@
-"""The real model, fetched once and kept in Puma's home; and Ctrl-C as a terminal's programs have it."""
+"""What all tests share: the real model, the same examples every time, and Ctrl-C as a terminal's programs have it."""
 
 import os
 import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run: a change is to blame for what fails with it.
+settings.register_profile("deterministic", derandomize=True)
+settings.load_profile("deterministic")
 
 # Who runs the tests in the background has Ctrl-C ignored, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -83,10 +83,15 @@ class Simulation:
         return [one.id for one in roster if isinstance(one.state, Leaving) and isinstance(one.state.then, Preempted)]
 
     def check_yielding(self, victims: set[SequenceId]) -> None:
-        """Whoever yields is younger than all that keep running, and the oldest never does."""
+        """Whoever yields is younger than all that keep running, and the oldest never does.
+
+        One whose last token is in flight keeps running no longer: it gives its blocks back without being asked.
+        """
         self.preemptions += len(victims)
-        running = [one.id for one in self.living() if one.slot is not None and not isinstance(one.state, Leaving)]
-        assert not victims or max(running) < min(victims)
+        seated = [one for one in self.living() if one.slot is not None and not isinstance(one.state, Leaving)]
+        running = [one.id for one in seated if not one.last_token_planned]
+        assert not victims or not running or max(running) < min(victims)
+        assert not victims or min(one.id for one in seated) < min(victims), "the oldest yields"
 
     def check_order(self, opened: list[SequenceId]) -> None:
         """First come, first served: whoever enters has nobody older waiting."""

@@ -126,6 +126,14 @@ def test_a_pool_that_is_short_preempts_and_still_answers_exactly():
     assert simulation.preemptions > 0
 
 
+def test_one_yields_while_a_younger_one_computes_its_last_token():
+    simulation = Simulation(Limits(blocks=8, tokens_per_block=2, max_batch_size=3, max_step_tokens=5))
+    for prompt, budget in ((5, 5), (4, 4), (1, 2)):
+        simulation.admit(prompt, budget)
+    simulation.finish()
+    assert simulation.preemptions == 1
+
+
 def test_two_plans_are_in_flight_while_there_is_something_to_run():
     simulation = Simulation(LIMITS)
     simulation.admit(3, 10)
