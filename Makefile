@@ -6,7 +6,7 @@ PIP = $(BIN)/pip install --quiet --disable-pip-version-check
 MODEL = smollm2:135m
 PACKAGES = config kernels models actors daemon
 
-.PHONY: serve test dev check format clean
+.PHONY: serve test dev check format docs clean
 
 serve: build/installed
 	$(BIN)/puma pull $(MODEL)
@@ -25,6 +25,9 @@ check: dev
 format: dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: dev
+	$(BIN)/python -m puma.config.document docs/configuration.md
 
 clean:
 	rm -rf .venv build *.egg-info

@@ -133,11 +133,11 @@ async def run_engine(
 
 def bounds(engine: Engine) -> Bounds:
     """What requests are measured against."""
-    tokenizer = engine.model.text.tokenizer
+    tokenizer, default = engine.model.text.tokenizer, engine.config.default_max_tokens
     return Bounds(
         context_length=engine.context_length,
         memory=engine.plan,
-        default_max_tokens=engine.config.default_max_tokens,
+        default_max_tokens=engine.context_length if default == "context" else default,
         vocabulary_size=engine.model.vocabulary_size,
         longest_token_bytes=max(len(tokenizer.token_bytes(one)) for one in range(tokenizer.vocabulary_size)),
     )

@@ -1,14 +1,17 @@
-"""From a model's geometry and the configuration to blocks, tokens and contexts: the pool, to the byte."""
+"""From a model's geometry and the configuration to blocks, tokens and contexts: the pool, to the byte.
 
-import os
+token = layers x 2 x kv_heads x head_dim x value_bytes      keys and values of one token, over all layers
+block = tokens_per_block x token, or block_size_bytes       what exceeds whole tokens is padding
+pool  = as many blocks as memory_pool_bytes holds
+"""
 
 import msgspec
 
-from puma.config.engine import EngineConfig
+from puma.config.engine import MOST_TOKENS_PER_BLOCK, TOKENS_MULTIPLE, EngineConfig
 from puma.config.errors import ConfigError, Problem
+from puma.config.sizes import format_size
 
-KV_BYTES = 2
-"""Bytes of one cached value: float16."""
+DEFAULT_TOKENS_PER_BLOCK = 16
 
 
 class KVGeometry(msgspec.Struct, frozen=True):
@@ -17,18 +20,21 @@ class KVGeometry(msgspec.Struct, frozen=True):
     layers: int
     kv_heads: int
     head_dim: int
+    value_bytes: int = 2
+    """Bytes of one cached value."""
 
     @property
     def token_bytes(self) -> int:
         """Bytes of one token's keys and values over all layers."""
-        return self.layers * 2 * self.kv_heads * self.head_dim * KV_BYTES
+        return self.layers * 2 * self.kv_heads * self.head_dim * self.value_bytes
 
 
 class MemoryPlan(msgspec.Struct, frozen=True):
-    """What the pool yields. All counts are whole; the remainder of the pool is not allocated."""
+    """What the pool yields. All counts are whole."""
 
     token_bytes: int
     block_bytes: int
+    """Of the pool's share for one block, padding included."""
     tokens_per_block: int
     blocks: int
 
@@ -38,30 +44,57 @@ class MemoryPlan(msgspec.Struct, frozen=True):
 
     @property
     def pool_bytes(self) -> int:
-        return self.blocks * self.block_bytes
+        """What is allocated: neither the padding nor the pool's remainder is."""
+        return self.tokens * self.token_bytes
+
+    @property
+    def padding_bytes(self) -> int:
+        """Of each block, what its tokens do not take."""
+        return self.block_bytes - self.tokens_per_block * self.token_bytes
 
     def blocks_for(self, tokens: int) -> int:
         """Blocks that hold this many tokens."""
         return -(-tokens // self.tokens_per_block)
 
-
-def machine_bytes() -> int:
-    """The machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def check_machine(config: EngineConfig) -> None:
-    """Raises ConfigError when the pool is larger than the machine's memory."""
-    if config.memory_pool_bytes > (machine := machine_bytes()):
-        allowed = f"at most {machine}, all the memory of this machine"
-        raise ConfigError((Problem(key="memory_pool_bytes", value=config.memory_pool_bytes, allowed=allowed),))
+    def pool_for(self, tokens: int) -> int:
+        """The memory_pool_bytes that hold one sequence of this many tokens."""
+        return self.blocks_for(tokens) * self.block_bytes
 
 
-def plan_memory(geometry: KVGeometry, config: EngineConfig) -> MemoryPlan:
-    """Divide the pool into blocks. Raises ConfigError when not even one block fits."""
-    block_bytes = geometry.token_bytes * config.tokens_per_block
+def plan_memory(geometry: KVGeometry, config: EngineConfig, room: int | None = None) -> MemoryPlan:
+    """Divide the pool into blocks. Raises ConfigError when a block cannot be as wanted, or the pool holds none.
+
+    `room`, the largest pool for which there is memory, only serves the message.
+    """
+    tokens, block_bytes = block_shape(geometry, config)
     blocks = config.memory_pool_bytes // block_bytes
     if blocks < 1:
-        allowed = f"at least {block_bytes}: one block of {config.tokens_per_block} tokens of this model"
-        raise ConfigError((Problem(key="memory_pool_bytes", value=config.memory_pool_bytes, allowed=allowed),))
-    return MemoryPlan(geometry.token_bytes, block_bytes, config.tokens_per_block, blocks)
+        reason = f"one block of {tokens} tokens of this model takes {exactly(block_bytes)}"
+        high = room if room and room >= block_bytes else None
+        problem = Problem(
+            key="memory_pool_bytes", value=config.memory_pool_bytes, low=block_bytes, high=high, allowed=reason
+        )
+        raise ConfigError((problem,))
+    return MemoryPlan(geometry.token_bytes, block_bytes, tokens, blocks)
+
+
+def block_shape(geometry: KVGeometry, config: EngineConfig) -> tuple[int, int]:
+    """Tokens and bytes of one block. Raises ConfigError."""
+    token, wanted, given = geometry.token_bytes, config.tokens_per_block, config.block_size_bytes
+    if given is None:
+        tokens = wanted or DEFAULT_TOKENS_PER_BLOCK
+        return tokens, tokens * token
+    tokens = wanted or given // token // TOKENS_MULTIPLE * TOKENS_MULTIPLE
+    least = max(tokens, TOKENS_MULTIPLE)
+    if given < least * token:
+        block = f"a block of {least} tokens takes {exactly(least * token)}"
+        reason = f"one token of this model takes {exactly(token)}, {block}"
+        high = config.memory_pool_bytes if config.memory_pool_bytes >= least * token else None
+        problem = Problem(key="block_size_bytes", value=given, low=least * token, high=high, allowed=reason)
+        raise ConfigError((problem,))
+    return min(tokens, MOST_TOKENS_PER_BLOCK), given
+
+
+def exactly(size: int) -> str:
+    """A size in bytes, and in a handy unit: "368,640 bytes (360 KiB)"."""
+    return f"{size:,} bytes ({format_size(size)})"

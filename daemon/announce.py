@@ -3,11 +3,13 @@
 import sys
 from contextlib import suppress
 
+from puma.config.engine import EngineConfig
+from puma.config.fit import advice
 from puma.config.memory import MemoryPlan
 from puma.config.sizes import format_size
 from puma.daemon.log import log
 from puma.daemon.version import version
-from puma.models.model import LoadedModel
+from puma.models.model import LoadedModel, available_cores
 
 
 def announce(name: str, url: str, plan: MemoryPlan) -> None:
@@ -25,13 +27,7 @@ def describe(model: LoadedModel) -> None:
     log.info("computing with %s instructions on %d threads", model.instructions, model.limits.threads)
 
 
-def warn(model: LoadedModel, plan: MemoryPlan) -> None:
+def warn(model: LoadedModel, config: EngineConfig) -> None:
     """What a user should know about this model with this configuration."""
-    if model.context_length > plan.tokens:
-        log.warning(
-            "one request may need %s tokens, the context; the KV cache holds %s: longer requests will be refused "
-            "(memory_pool_bytes = %s holds one full context)",
-            f"{model.context_length:,}",
-            f"{plan.tokens:,}",
-            f"{plan.blocks_for(model.context_length) * plan.block_bytes:,}",
-        )
+    for line in advice(model.plan, config, model.context_length, available_cores()):
+        log.warning("%s", line)

@@ -4,7 +4,7 @@ import logging
 import sys
 from contextvars import ContextVar
 
-from puma.config.server import LogLevel
+from puma.config.log import LogLevel
 
 current_request: ContextVar[str] = ContextVar("current_request", default="-")
 """Id of the request that the running task serves; also in its response's x-request-id."""

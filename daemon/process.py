@@ -20,9 +20,7 @@ from typing import Any, NoReturn
 import trio
 
 from puma.actors.engine import Engine, run_engine
-from puma.config.engine import EngineConfig
-from puma.config.memory import plan_memory
-from puma.config.server import ServerConfig
+from puma.config.configuration import Configuration, locating
 from puma.daemon.announce import announce, describe, warn
 from puma.daemon.app import create_app
 from puma.daemon.connection import Limits
@@ -38,7 +36,7 @@ from puma.daemon.server import serve as serve_http
 from puma.daemon.service import Service
 from puma.daemon.shutdown import drain, tell
 from puma.daemon.waiting import waiting
-from puma.models.model import LoadedModel, load_model
+from puma.models.model import LoadedModel, Progress, load_model
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which a thread of Python code lets the event loop have a turn; Python's own 5 ms are felt."""
@@ -68,16 +66,15 @@ class Daemon:
         self,
         path: Path,
         name: str,
-        engine: EngineConfig,
-        server: ServerConfig,
+        config: Configuration,
         port: socket.socket,
         control: Path,
         lock: Lock,
     ) -> None:
         self.path, self.name = path, name
-        self.engine_config, self.config = engine, server
+        self.configuration, self.config = config, config.server
         self.port, self.control, self.lock = port, control, lock
-        self.limits = Limits(send=server.send_timeout_seconds)
+        self.limits = Limits(send=config.server.send_timeout_seconds)
         self.life = Lifecycle()
         self.begun = time.monotonic()
 
@@ -99,22 +96,26 @@ class Daemon:
         with loading() as report:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.life.stopping_or, nursery.cancel_scope)
-                load = partial(load_model, self.path, self.engine_config, progress=report)
                 async with trio.open_nursery() as meanwhile:
                     loaded = trio.Event()
                     # A duplicate: the server closes its socket when it ends, and the port stays open.
                     await meanwhile.start(partial(serve_http, waiting, self.port.dup(), self.limits, stop=loaded))
-                    model = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
+                    model = await trio.to_thread.run_sync(self._read, report, abandon_on_cancel=True)
                     loaded.set()
                 nursery.cancel_scope.cancel()
         return model
 
+    def _read(self, report: Progress) -> LoadedModel:
+        with locating(self.configuration):
+            return load_model(self.path, self.configuration.engine, progress=report)
+
     async def _serve(self, model: LoadedModel) -> None:
-        plan = plan_memory(model.geometry, self.engine_config)
+        plan = model.plan
         url = url_of(self.port)
         live = LiveRequests()
         async with trio.open_nursery() as engines:
-            engine: Engine = await engines.start(run_told, partial(run_engine, model, self.engine_config, plan), live)
+            run = partial(run_engine, model, self.configuration.engine, plan)
+            engine: Engine = await engines.start(run_told, run, live)
             service = Service(engine, live, self.name)
             desk = ControlDesk(service, self.life, self.config, url, self.begun)
             async with trio.open_nursery() as controls:
@@ -124,7 +125,7 @@ class Daemon:
                     app = create_app(service, self.config)
                     await servers.start(partial(serve_http, app, self.port, self.limits, stop=stop))
                     describe(model)
-                    warn(model, plan)
+                    warn(model, self.configuration.engine)
                     announce(self.name, url, plan)
                     await self.life.stopping.wait()
                     await drain(service, self.life, self.config.grace_seconds)

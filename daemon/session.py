@@ -19,7 +19,6 @@ from puma.actors.errors import EngineFailed, RequestError
 from puma.actors.messages import Chat, Done, Failed, FinishReason, Piece, ReplyEvent, Sampling, Submit
 from puma.actors.reply import Reply
 from puma.config.engine import EngineConfig
-from puma.config.memory import plan_memory
 from puma.models.model import LoadedModel
 
 Events = queue.SimpleQueue[ReplyEvent]
@@ -43,7 +42,7 @@ class Session:
         self.finish: FinishReason | None = None
         """How the last answer ended; None when it was broken off."""
         self._model = model
-        self._run = partial(run_engine, model, config, plan_memory(model.geometry, config))
+        self._run = partial(run_engine, model, config, model.plan)
         self._engine: Engine
         self._token: trio.lowlevel.TrioToken
         self._stop: trio.CancelScope

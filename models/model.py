@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puma.config.engine import EngineConfig
-from puma.config.errors import ConfigError, Problem
-from puma.config.memory import KVGeometry, MemoryPlan, check_machine, plan_memory
+from puma.config.fit import check_fit
+from puma.config.machine import available_bytes
+from puma.config.memory import KVGeometry, MemoryPlan
 from puma.kernels import step as at
 from puma.kernels.compile import compile_entries
 from puma.kernels.cpu import LOWERING
@@ -89,9 +90,9 @@ def load_model(path: Path, config: EngineConfig, *, progress: Progress = lambda 
         file.check_types()
         text = read_text(file)
         shape = hyperparameters(file, text.tokenizer.vocabulary_size)
-        context = choose_context(shape, config)
-        check_machine(config)
-        plan = plan_memory(KVGeometry(shape.layers, shape.kv_heads, shape.head_dim), config)
+        geometry = KVGeometry(shape.layers, shape.kv_heads, shape.head_dim)
+        weights = sum(tensor.nbytes for tensor in file.tensors.values())
+        plan, context = check_fit(geometry, config, shape.context_length, weights, available_bytes())
         tensors = Tensors(file)
         program = ARCHITECTURES[architecture(file)](shape, tensors)
         factors = tensors.vector("rope_freqs.weight", shape.head_dim // 2) if "rope_freqs.weight" in tensors else None
@@ -142,12 +143,3 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def choose_context(shape: Hyperparameters, config: EngineConfig) -> int:
-    """The context length to serve: the configured one, which may not exceed the model's."""
-    wanted = config.context_length
-    if wanted is not None and wanted > shape.context_length:
-        allowed = f"at most {shape.context_length}, the model's own"
-        raise ConfigError((Problem(key="context_length", value=wanted, allowed=allowed),))
-    return wanted or shape.context_length

@@ -1,55 +1,40 @@
-"""From what argparse read to configurations, with everything that is wrong in one report."""
+"""From what argparse read to the configuration, with everything that is wrong in one report."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
-from puma.config.engine import EngineConfig
-from puma.config.errors import ConfigError, Problem
-from puma.config.flags import build, options_of, settings_from_flags, unknown_flags
-from puma.config.server import ServerConfig
-
-C = TypeVar("C", EngineConfig, ServerConfig)
+from puma.config.check import refuse
+from puma.config.configuration import Configuration, configure
+from puma.config.errors import Problem
+from puma.config.flags import FILE_FLAG, NO_TEXT, missing_value, settings_from_flags, unknown_arguments
 
 
-def engine_config(arguments: argparse.Namespace, unread: Sequence[str]) -> EngineConfig:
-    """Raises ConfigError."""
-    problems = list(_unknown(unread, (EngineConfig,)))
-    engine = _build(arguments, EngineConfig, problems)
-    if engine is None or problems:
-        raise ConfigError(tuple(problems))
-    return engine
+def configuration(
+    arguments: argparse.Namespace,
+    unread: Sequence[str],
+    sections: Iterable[str],
+    problems: Iterable[Problem] = (),
+) -> Configuration:
+    """The configuration in force. Raises ConfigError with all that is wrong, the command's own `problems` first.
 
-
-def both_configs(arguments: argparse.Namespace, unread: Sequence[str]) -> tuple[EngineConfig, ServerConfig]:
-    """Raises ConfigError with the problems of both."""
-    problems = list(_unknown(unread, (EngineConfig, ServerConfig)))
-    engine = _build(arguments, EngineConfig, problems)
-    server = _build(arguments, ServerConfig, problems)
-    if engine is None or server is None or problems:
-        raise ConfigError(tuple(problems))
-    return engine, server
+    `sections` are those whose flags the command takes.
+    """
+    found = [*problems, *unknown_arguments(unread, sections)]
+    settings, wrong = settings_from_flags(arguments)
+    found += wrong
+    file = arguments.config
+    if file == NO_TEXT or file == "":
+        found.append(missing_value(FILE_FLAG, "expected the path of a configuration file"))
+        file = None
+    return configure(settings, file=file, problems=found)
 
 
 def refuse_rest(unread: Sequence[str]) -> None:
     """For commands without flags. Raises ConfigError."""
-    if unread:
-        raise ConfigError(_unknown(unread, ()))
+    refuse(tuple(unknown_arguments(unread, ())))
 
 
 def model_name(given: str) -> str:
     """The name under which a model is served: a file's own, without folder and ending, or the name that was given."""
     return Path(given).stem if "/" in given or given.endswith(".gguf") else given
-
-
-def _unknown(unread: Sequence[str], structs: Sequence[type[EngineConfig] | type[ServerConfig]]) -> tuple[Problem, ...]:
-    return unknown_flags(unread, [option.flag for struct in structs for option in options_of(struct)])
-
-
-def _build(arguments: argparse.Namespace, struct: type[C], problems: list[Problem]) -> C | None:
-    try:
-        return build(struct, settings_from_flags(arguments, struct))
-    except ConfigError as error:
-        problems.extend(error.problems)
-        return None

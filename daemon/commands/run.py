@@ -1,12 +1,16 @@
 """`puma run`."""
 
 import argparse
+import math
+import re
 import secrets
 import sys
 from collections.abc import Sequence
 
+from puma.config.configuration import locating
 from puma.config.errors import ConfigError, Problem
-from puma.daemon.commands.arguments import engine_config, model_name
+from puma.config.setting import COMMAND_LINE
+from puma.daemon.commands.arguments import configuration, model_name
 from puma.daemon.log import start_logging
 from puma.daemon.progress import loading
 
@@ -15,9 +19,10 @@ NO_SEED = -1
 
 
 def run(arguments: argparse.Namespace, unread: Sequence[str]) -> int:
-    config = engine_config(arguments, unread)
-    seed = _seed(arguments.seed)
-    start_logging("warning")
+    problems: list[Problem] = []
+    temperature, seed = _temperature(arguments.temperature, problems), _seed(arguments.seed, problems)
+    config = configuration(arguments, unread, ("engine", "log"), problems)
+    start_logging(config.log.level if "log.level" in config.origins else "warning")
     from puma.models.store.resolve import resolve
 
     # First: whoever forgot the model has written the prompt in its place.
@@ -29,23 +34,38 @@ def run(arguments: argparse.Namespace, unread: Sequence[str]) -> int:
     from puma.models.model import load_model
 
     sampling = Sampling(
-        temperature=1.0 if arguments.temperature is None else arguments.temperature,
+        temperature=temperature,
         seed=secrets.randbits(63) if seed == NO_SEED else seed % 2**63,
     )
-    with loading() as report:
-        model = load_model(path, config, progress=report)
-    with Session(model, config) as session:
+    with loading() as report, locating(config):
+        model = load_model(path, config.engine, progress=report)
+    with Session(model, config.engine) as session:
         if prompt is None:
             return converse(session, model_name(arguments.model), sampling)
         return answer_once(session, prompt, sampling)
 
 
-def _seed(given: int | None) -> int:
-    """As the API takes it: any signed 64-bit number. Raises ConfigError."""
-    if given is not None and not -(2**63) <= given < 2**63:
-        allowed = f"must be {-(2**63)} to {2**63 - 1}"
-        raise ConfigError((Problem(key="seed", value=given, allowed=allowed, source="flag --seed"),))
-    return NO_SEED if given is None else given
+def _temperature(text: str | None, problems: list[Problem]) -> float:
+    """From 0 to 2; 1 unless given."""
+    try:
+        value = 1.0 if text is None else float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 2:
+        allowed = "must be a number from 0 to 2"
+        problems.append(Problem(key="--temperature", value=text, allowed=allowed, source=COMMAND_LINE))
+    return value
+
+
+def _seed(text: str | None, problems: list[Problem]) -> int:
+    """As the API takes it: any signed 64-bit number."""
+    if text is None:
+        return NO_SEED
+    if re.fullmatch(r"-?[0-9]{1,19}", text, re.ASCII) and -(2**63) <= int(text) < 2**63:
+        return int(text)
+    allowed = f"must be a whole number from {-(2**63)} to {2**63 - 1}"
+    problems.append(Problem(key="--seed", value=text, allowed=allowed, source=COMMAND_LINE))
+    return NO_SEED
 
 
 def _prompt(given: str | None) -> str | None:

@@ -1,10 +1,12 @@
 """Sizes as people write them."""
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puma.config.sizes import UNITS, format_size, parse_size
+from puma.config.sizes import UNITS, exact_size, format_size, parse_share, parse_size, size_like
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,32 @@ def test_shown():
         "100 MiB",
         "1 TiB",
     ]
+
+
+def test_shares():
+    assert parse_share("25%") == Decimal("0.25")
+    assert parse_share(" 12.5 % ") == Decimal("0.125")
+    assert parse_share("100%") == 1
+    assert parse_share("25") is None
+    for text in ("0%", "101%"):
+        with pytest.raises(ValueError, match="more than 0% and at most 100%"):
+            parse_share(text)
+
+
+@given(st.integers(0, 2**50))
+def test_an_exact_size_is_read_without_loss(size):
+    assert parse_size(exact_size(size)) == size
+
+
+@given(st.integers(1, 2**50), st.sampled_from([*UNITS]), st.booleans())
+def test_a_proposed_size_is_in_the_same_unit_and_on_the_right_side(size, unit, up):
+    proposed = size_like(size, f"1{unit}", up=up)
+    assert proposed.lstrip("0123456789.") == unit
+    read = parse_size(proposed)
+    assert read >= size if up else read <= size
+    assert abs(read - size) <= max(1, UNITS[unit] / 1000)
+
+
+def test_a_proposed_share():
+    assert size_like(250, "50%", up=False, whole=1000) == "25%"
+    assert size_like(1, "50%", up=True, whole=3) == "33.334%"

@@ -26,9 +26,9 @@ def test_help(arguments):
 
 
 def test_serve_and_run_have_the_same_engine_flags():
-    texts = [puma(name, "--help").stdout.partition("\nengine:")[2] for name in ("serve", "run")]
-    assert texts[1]
-    assert texts[0].startswith(texts[1])
+    texts = [puma(name, "--help").stdout.partition("\nengine:")[2].partition("\n\n")[0] for name in ("serve", "run")]
+    assert texts[0]
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("module", ["puma.daemon.control.pumactl", "puma.daemon.main"])
@@ -52,10 +52,10 @@ def test_everything_wrong_is_told_at_once():
     lines = shown.stderr.splitlines()
     assert len(lines) == 5
     for words in (
-        "tokens_per_block = '0' (flag --tokens-per-block): must be 16 to 4096 tokens",
-        "memory_pool_bytes = '2g' (flag --memory-pool-bytes): expected a size",
-        "port = '70000' (flag --port): must be 0 to 65535",
-        "log_level = 'loud' (flag --log-level): must be",
+        "--tokens-per-block = '0' (command line): must be 16 to 4096 tokens, a multiple of 16",
+        "--memory-pool-bytes = '2g' (command line): expected a size",
+        "--port = '70000' (command line): must be 0 to 65535",
+        "--log-level = 'loud' (command line): expected debug, error, info or warning",
         "did you mean --max-batch-size?",
     ):
         assert any(words in line for line in lines), shown.stderr
@@ -69,7 +69,7 @@ def test_no_command():
 def test_pool_too_small_for_the_model(name):
     shown = puma(name, MODEL, "--memory-pool-bytes", "1kB", input="hello")
     assert shown.returncode == 2
-    assert "memory_pool_bytes" in shown.stderr
+    assert "--memory-pool-bytes = '1kB' (command line): must be 368.64kB to " in shown.stderr
     assert "Traceback" not in shown.stderr
 
 
