@@ -52,34 +52,28 @@ def check_ids(token_ids: Sequence[int], bounds: Bounds, param: str) -> TokenIds:
 
 
 def budget(prompt: int, max_tokens: int | None, bounds: Bounds, param: str) -> int:
-    """Tokens to generate at most, for a prompt of `prompt` tokens. Refuses what can never be answered.
+    """Tokens to generate at most, for a prompt of `prompt` tokens: what was asked for, or else the default.
 
-    A limit that was asked for is kept or refused; without one, the default is lowered to the room there is.
+    More than there is room for becomes the room: an answer that reaches its end says "length" in either case. Refuses
+    a prompt that leaves no room for one token.
     """
     if max_tokens is not None and max_tokens < 1:
         raise BadRequest(f"max_tokens is {max_tokens}; at least 1 is allowed", param="max_tokens")
     memory = bounds.memory
-    wanted = max_tokens or 1
-    asks = f"the prompt has {prompt} tokens and {wanted} more may be generated, {prompt + wanted} in all"
     for holds, room, advice in (
         (f"the context holds {bounds.context_length} tokens", bounds.context_length - prompt, ""),
         (
             f"the KV cache holds {memory.tokens} tokens ({memory.blocks} blocks of {memory.tokens_per_block})",
             memory.tokens - prompt,
-            f"; memory_pool_bytes = {memory.blocks_for(prompt + wanted) * memory.block_bytes} would hold it",
+            f"; memory_pool_bytes = {memory.pool_for(prompt + 1)} would hold it",
         ),
     ):
-        if room < wanted:
+        if room < 1:
             raise BadRequest(
-                f"{holds}, prompt and answer together; {asks}; {room_left(room)}{advice}",
-                param="max_tokens" if room > 0 else param,
+                f"the prompt has {prompt} tokens; {holds}, prompt and answer together, so a prompt may have "
+                f"{prompt + room - 1} at most, to leave room for one token of the answer{advice}",
+                param=param,
                 code=TOO_LONG,
             )
-    return max_tokens or min(bounds.default_max_tokens, bounds.context_length - prompt, memory.tokens - prompt)
-
-
-def room_left(room: int) -> str:
-    """What the client can change, when `room` tokens are left beside the prompt."""
-    if room > 0:
-        return f"max_tokens up to {room} would fit"
-    return "the prompt leaves no room for an answer and must be shorter"
+    wanted = bounds.default_max_tokens if max_tokens is None else max_tokens
+    return min(wanted, bounds.context_length - prompt, memory.tokens - prompt)

@@ -70,7 +70,7 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True):
     prompt: Chat | Text | Tokens
     sampling: Sampling
     max_tokens: int | None
-    """None: the engine's default_max_tokens, or what room the context leaves if that is less."""
+    """None: the engine's default_max_tokens. More than there is room for means: as many as there is room for."""
     stop: tuple[str, ...] = ()
     reply: Reply
 

@@ -13,7 +13,8 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from puma.actors.errors import QueueFull, RequestError, ShuttingDown
 from puma.config.server import ServerConfig
-from puma.daemon.errors import describe
+from puma.daemon.access import require_key
+from puma.daemon.errors import NotAuthorised, describe
 from puma.daemon.log import current_request, log
 from puma.daemon.routes.chat import chat_routes
 from puma.daemon.routes.completions import completion_routes
@@ -31,6 +32,8 @@ def create_app(service: Service, config: ServerConfig) -> QuartTrio:
     app.url_map.merge_slashes = False
     for blueprint in (chat_routes, completion_routes, model_routes, health_routes):
         app.register_blueprint(blueprint(service))
+    if config.api_key is not None:
+        require_key(app, config.api_key)
     app.register_error_handler(RequestError, _request_error)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unforeseen)
@@ -46,6 +49,10 @@ async def _request_error(error: RequestError) -> Response:
     response = json_response(body, status)
     if isinstance(error, QueueFull):
         response.headers["Retry-After"] = "1"
+    if isinstance(error, NotAuthorised):
+        response.headers["WWW-Authenticate"] = "Bearer"
+        # Its body has not been read.
+        response.headers["Connection"] = "close"
     if isinstance(error, ShuttingDown):
         response.headers["Connection"] = "close"
     return response

@@ -2,6 +2,7 @@
 
 RequestError (actors/errors.py)
     BadRequest         400    the request is wrong: change it
+    NotAuthorised      401    the API key is missing or wrong
     ModelNotFound      404    another model is served: ask GET /v1/models
     QueueFull          429    try again later
     EngineFailed       500    a step failed: the request may be sent again
@@ -20,6 +21,10 @@ from puma.daemon.log import current_request
 from puma.daemon.wire.openai import ErrorBody, ErrorDetail
 
 
+class NotAuthorised(RequestError):
+    """The API key is missing or wrong."""
+
+
 class ModelNotFound(RequestError):
     """The request names a model that is not the one served."""
 
@@ -30,6 +35,7 @@ class ModelLoading(RequestError):
 
 TABLE: tuple[tuple[type[RequestError], int, str, str | None], ...] = (
     (BadRequest, 400, "invalid_request_error", None),
+    (NotAuthorised, 401, "invalid_request_error", "invalid_api_key"),
     (ModelNotFound, 404, "invalid_request_error", "model_not_found"),
     (QueueFull, 429, "rate_limit_error", "queue_full"),
     (EngineFailed, 500, "server_error", "engine_failed"),

@@ -3,7 +3,6 @@
 import msgspec
 from quart import Blueprint, Response
 
-from puma.actors.errors import BadRequest
 from puma.daemon.answers import Answers
 from puma.daemon.routes.respond import respond
 from puma.daemon.service import Service
@@ -24,14 +23,8 @@ def chat_routes(service: Service) -> Blueprint:
         answers = Answers(1)
         vocabulary = service.engine.model.vocabulary_size
         service.submit([chat_submit(asked, envelope.id, answers.replies[0], vocabulary)])
-        try:
-            return await respond(
-                answers, ChatForm(envelope), stream=bool(asked.stream), include_usage=envelope.include_usage
-            )
-        except BadRequest as error:
-            # The engine knows one limit by one name.
-            if error.param == "max_tokens" and asked.max_completion_tokens is not None:
-                error.param = "max_completion_tokens"
-            raise
+        return await respond(
+            answers, ChatForm(envelope), stream=bool(asked.stream), include_usage=envelope.include_usage
+        )
 
     return routes
