@@ -57,6 +57,15 @@ def advice(plan: MemoryPlan, config: EngineConfig, context: int, cores: int) -> 
         yield f"threads is {config.threads}, but this process may use {cores} cores: more threads than cores are slower"
 
 
+def memory_refused(config: EngineConfig, available: int) -> ConfigError:
+    """The error for a pool for which the system has refused memory that seemed to be there."""
+    allowed = (
+        f"the system gives this process less memory, of {format_size(available)} that seem available; "
+        "a limit of its own may be lower (ulimit -v)"
+    )
+    return ConfigError((Problem(key="memory_pool_bytes", value=config.memory_pool_bytes, allowed=allowed),))
+
+
 def _context(config: EngineConfig, high: int, reason: str) -> Problem:
     return Problem(key="context_length", value=config.context_length, low=1, high=high, allowed=reason)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puma.config.engine import EngineConfig
-from puma.config.fit import check_fit
+from puma.config.fit import check_fit, memory_refused
 from puma.config.machine import available_bytes
 from puma.config.memory import KVGeometry, MemoryPlan
 from puma.kernels import step as at
@@ -20,9 +20,10 @@ from puma.models.architectures import llama
 from puma.models.architectures.hyperparameters import Hyperparameters, Metadata, read_hyperparameters
 from puma.models.errors import ModelFileError
 from puma.models.formats.gguf import GGUFFile, read_gguf
-from puma.models.machine import Limits, Machine
+from puma.models.machine import Machine
 from puma.models.program import Program
 from puma.models.rope import rope_tables
+from puma.models.sizes import Limits
 from puma.models.step import StepInput, StepOutput, read_chosen
 from puma.models.tensors import Tensors
 from puma.models.text.model_text import ModelText
@@ -100,14 +101,22 @@ def load_model(path: Path, config: EngineConfig, *, progress: Progress = lambda 
         tensors.refuse_rest()
         # Only now: what is wrong with a file is told before anyone has waited for the compiler.
         compile_entries(lambda part: progress("kernels", part))
-        program.pack(lambda part: progress("weights", part))
+        try:
+            program.pack(lambda part: progress("weights", part))
+        except MemoryError:
+            raise ModelFileError(f"{path}: there is not enough memory for its weights") from None
     limits = Limits(
         rows=config.max_step_tokens,
         samples=config.max_batch_size,
         threads=config.threads or available_cores(),
         context=context,
     )
-    return LoadedModel(path.stem, text, shape, program, plan, limits, rope)
+    # Once more: the weights have taken theirs, and to touch pages that are not there would end some process.
+    check_fit(geometry, config, shape.context_length, 0, available_bytes())
+    try:
+        return LoadedModel(path.stem, text, shape, program, plan, limits, rope)
+    except MemoryError:
+        raise memory_refused(config, available_bytes()) from None
 
 
 def architecture(file: GGUFFile) -> str:

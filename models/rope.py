@@ -7,6 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def rope_bytes(positions: int, head_dim: int) -> int:
+    """Bytes of both tables."""
+    return 2 * 4 * positions * (head_dim // 2)
+
+
 def rope_tables(
     positions: int, head_dim: int, base: float, scale: float, factors: NDArray[np.float32] | None
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -1,5 +1,6 @@
 """Weights in memory: matrices packed into tiles, vectors padded with zeros."""
 
+import mmap
 from collections.abc import Sequence
 
 import msgspec
@@ -21,11 +22,25 @@ def padded(size: int) -> int:
     return -(-size // ROW_PADDING) * ROW_PADDING
 
 
+def allocated_bytes(nbytes: int) -> int:
+    """Bytes that `allocate` takes for so many."""
+    return nbytes + 2 * CACHE_LINE
+
+
 def allocate(nbytes: int) -> NDArray[np.uint8]:
-    """Zeros on a cache-line border, with a line to spare for prefetches and vectors that reach over the end."""
-    raw = np.zeros(nbytes + 2 * CACHE_LINE, np.uint8)
+    """Zeros on a cache-line border, with a line to spare for prefetches and vectors that reach over the end.
+
+    Raises MemoryError. The system provides pages as they are first written to; see `commit`.
+    """
+    raw = np.zeros(allocated_bytes(nbytes), np.uint8)
     start = -raw.ctypes.data % CACHE_LINE
     return raw[start : start + nbytes]
+
+
+def commit(zeros: NDArray[np.uint8]) -> None:
+    """Make every page of an array of zeros resident now, by writing one of them to each."""
+    zeros[:: mmap.PAGESIZE] = 0
+    zeros[-1:] = 0
 
 
 class Tensor(msgspec.Struct, frozen=True):
