@@ -67,6 +67,9 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     max_queued_requests: Annotated[
         int, count(1, 1 << 20, "Requests that may wait; one more is told to try later.", "requests")
     ] = 256
+    kv_dtype: Annotated[
+        KVDtype, Meta(description="Precision of the KV cache; f32 takes twice the memory of f16 for each token.")
+    ] = "f16"
     threads: (
         Annotated[int, count(1, 1024, "Threads that compute; auto: the cores this process may use.", "threads")] | None
     ) = None

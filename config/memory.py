@@ -7,11 +7,14 @@ pool  = as many blocks as memory_pool_bytes holds
 
 import msgspec
 
-from puma.config.engine import MOST_TOKENS_PER_BLOCK, TOKENS_MULTIPLE, EngineConfig
+from puma.config.engine import MOST_TOKENS_PER_BLOCK, TOKENS_MULTIPLE, EngineConfig, KVDtype
 from puma.config.errors import ConfigError, Problem
 from puma.config.sizes import format_size
 
 DEFAULT_TOKENS_PER_BLOCK = 16
+
+VALUE_BYTES: dict[KVDtype, int] = {"f16": 2, "f32": 4}
+"""Bytes of one cached number of a key or value."""
 
 
 class KVGeometry(msgspec.Struct, frozen=True):

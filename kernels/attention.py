@@ -2,8 +2,10 @@
 
 The cache is a sequence of tiles of sixteen tokens; a block is one or more consecutive tiles. Per layer and tile:
 
-    keys     float16 [kv_heads, head_dim, 16]     so that sixteen scores are one vector, without horizontal sums
-    values   float16 [kv_heads, 16, head_dim]
+    keys     [kv_heads, head_dim, 16]     so that sixteen scores are one vector, without horizontal sums
+    values   [kv_heads, 16, head_dim]
+
+of float16 or float32, the cache's element; it is chosen once per span. All arithmetic is in float32.
 
 Positions are divided into spans of 128. Each span has its own softmax: the largest score m, the sum l of exp(score - m)
 and the weighted sum o of the values. Spans are folded together from the first to the last. One query or many, alone or
@@ -27,7 +29,7 @@ from puma.kernels.arithmetic import (
     sum_lanes,
 )
 from puma.kernels.compile import kernel
-from puma.kernels.static import F16, ONE, number_of
+from puma.kernels.static import F16, F32, ONE, bytes_of, number_of
 from puma.kernels.tiles import load_addresses, load_columns, load_columns_at, outer_multiply_add, store_tile, zero_tile
 from puma.kernels.vectors import (
     LANES,
@@ -69,13 +71,13 @@ def span_addresses(cache, table, tiles_per_block, tile_bytes, first, count, addr
 
 
 @kernel
-def span_scores(rows, width, query, query_stride, head_dim, keys, count, scores):
+def span_scores(element, rows, width, query, query_stride, head_dim, keys, count, scores):
     """scores[r, p] = query[r] . key[p], for `count` tiles whose addresses stand at `keys`, `width` at a time."""
     for first in range(0, count, number_of(width)):
         tiles = load_addresses(width, keys + 8 * first)
         sums = zero_tile(rows, width)
         for d in range(head_dim):
-            columns = load_columns_at(F16, tiles, 2 * LANES * d)
+            columns = load_columns_at(element, tiles, bytes_of(element) * LANES * d)
             sums = outer_multiply_add(sums, columns, query + 4 * d, query_stride)
         store_tile(sums, width, scores + 4 * LANES * first, SCORES_STRIDE, 4 * LANES)
 
@@ -102,42 +104,50 @@ def span_softmax(scores, visible):
 
 
 @kernel
-def span_values(rows, width, scores, values, visible, head_dim, first, results):
+def span_values(element, rows, width, scores, values, visible, head_dim, first, results):
     """results[r, first * 16 ...] = sum over positions of weight[r, p] * value[p], `width` vectors of the head."""
     sums = zero_tile(rows, width)
     for tile in range(-(-visible // LANES)):
-        where = load_addresses(ONE, values + 8 * tile)[0] + 2 * LANES * first
+        where = load_addresses(ONE, values + 8 * tile)[0] + bytes_of(element) * LANES * first
         for lane in range(min(LANES, visible - LANES * tile)):
-            columns = load_columns(F16, width, where, 2 * LANES)
+            columns = load_columns(element, width, where, bytes_of(element) * LANES)
             sums = outer_multiply_add(sums, columns, scores + 4 * (LANES * tile + lane), SCORES_STRIDE)
-            where += 2 * head_dim
+            where += bytes_of(element) * head_dim
     store_tile(sums, width, results[0] + 4 * LANES * first, results[1], 4 * LANES)
 
 
 @kernel
-def attend_span(rows, width, head_dim, queries, addresses, reach, scores, results, sums):
+def attend_span(rows, width, head_dim, queries, cached, reach, scores, results, sums):
     """One span for `rows` query rows that share a key-value head.
 
-    `queries` and `results` are (address, stride) of float32 rows [rows, head_dim]; `addresses` point to the key tiles'
-    and the value tiles' addresses. `reach` is (start, limit, step, last): the span begins at position `start`, and row
-    r sees positions below limit + r * step, but none from `last` on. Writes o to the results and (m, l) to sums,
-    float32 [rows, 2]; l = 0 where a row sees nothing of the span.
+    `queries` and `results` are (address, stride) of float32 rows [rows, head_dim]. `cached` is where the addresses of
+    the key tiles stand, where those of the value tiles, and the bytes of the cache's element. `reach` is (start, limit,
+    step, last): the span begins at position `start`, and row r sees positions below limit + r * step, but none from
+    `last` on. Writes o to the results and (m, l) to sums, float32 [rows, 2]; l = 0 where a row sees nothing.
     """
-    keys, values = addresses
+    keys, values, value_bytes = cached
     start, limit, step, last = reach
     seen = min(SPAN, last - start)
-    span_scores(rows, width, queries[0], queries[1], head_dim, keys, -(-seen // LANES), scores)
+    tiles = -(-seen // LANES)
+    if value_bytes == bytes_of(F16):
+        span_scores(F16, rows, width, queries[0], queries[1], head_dim, keys, tiles, scores)
+    else:
+        span_scores(F32, rows, width, queries[0], queries[1], head_dim, keys, tiles, scores)
     for r in range(number_of(rows)):
         row_softmax(scores + SCORES_STRIDE * r, min(seen, limit + r * step - start), seen, sums + 8 * r)
     vectors = head_dim // LANES
     first = np.int64(0)
     while first < vectors:
-        if number_of(width) > 1 and vectors - first >= number_of(width):
-            span_values(rows, width, scores, values, seen, head_dim, first, results)
-            first += number_of(width)
+        count = number_of(width) if vectors - first >= number_of(width) else 1
+        if count > 1 and value_bytes == bytes_of(F16):
+            span_values(F16, rows, width, scores, values, seen, head_dim, first, results)
+        elif count > 1:
+            span_values(F32, rows, width, scores, values, seen, head_dim, first, results)
+        elif value_bytes == bytes_of(F16):
+            span_values(F16, rows, ONE, scores, values, seen, head_dim, first, results)
         else:
-            span_values(rows, ONE, scores, values, seen, head_dim, first, results)
-            first += 1
+            span_values(F32, rows, ONE, scores, values, seen, head_dim, first, results)
+        first += count
 
 
 @kernel

@@ -23,8 +23,9 @@ from puma.kernels.step import (
 )
 from puma.kernels.vectors import LANES, load_int32, never_inline
 
-HEADS, KV_HEADS, HEAD_DIM, TILES_PER_BLOCK = range(4)
-SHAPE_FIELDS = 4
+HEADS, KV_HEADS, HEAD_DIM, TILES_PER_BLOCK, VALUE_BYTES = range(5)
+"""Fields of the shape table, int64; VALUE_BYTES says the element of the KV cache: 2 is float16, 4 float32."""
+SHAPE_FIELDS = 5
 
 ADDRESSES_BYTES = 64
 KEYS_AT, VALUES_AT, SCORES_AT = 0, ADDRESSES_BYTES, 2 * ADDRESSES_BYTES
@@ -53,28 +54,28 @@ def run_field(step, run, field):
 @kernel
 def attend_heads(shape, query, keys, values, table, position, span, kv_head, partial, scratch):
     """The heads of one row that share a key-value head, over one span; results go to the row's partial."""
-    head_dim, heads = shape[HEAD_DIM], shape[HEADS]
+    head_dim, heads, value_bytes = shape[HEAD_DIM], shape[HEADS], shape[VALUE_BYTES]
     group = heads // shape[KV_HEADS]
     load_span(shape, keys, values, table, position + 1, span, kv_head, scratch)
     head, last = kv_head * group, (kv_head + 1) * group
     while head < last:
         left = last - head
         if left >= number_of(FOUR):
-            attend_group(FOUR, head_dim, heads, query, position, span, head, partial, scratch)
+            attend_group(FOUR, head_dim, heads, value_bytes, query, position, span, head, partial, scratch)
             head += number_of(FOUR)
         elif left == number_of(THREE):
-            attend_group(THREE, head_dim, heads, query, position, span, head, partial, scratch)
+            attend_group(THREE, head_dim, heads, value_bytes, query, position, span, head, partial, scratch)
             head += number_of(THREE)
         elif left == number_of(TWO):
-            attend_group(TWO, head_dim, heads, query, position, span, head, partial, scratch)
+            attend_group(TWO, head_dim, heads, value_bytes, query, position, span, head, partial, scratch)
             head += number_of(TWO)
         else:
-            attend_group(ONE, head_dim, heads, query, position, span, head, partial, scratch)
+            attend_group(ONE, head_dim, heads, value_bytes, query, position, span, head, partial, scratch)
             head += number_of(ONE)
 
 
 @kernel
-def attend_group(rows, head_dim, heads, query, position, span, head, partial, scratch):
+def attend_group(rows, head_dim, heads, value_bytes, query, position, span, head, partial, scratch):
     never_inline()
     own = 4 * head_dim * head
     attend_span(
@@ -82,7 +83,7 @@ def attend_group(rows, head_dim, heads, query, position, span, head, partial, sc
         FOUR,
         head_dim,
         (query + own, 4 * head_dim),
-        (scratch + KEYS_AT, scratch + VALUES_AT),
+        (scratch + KEYS_AT, scratch + VALUES_AT, value_bytes),
         (span * SPAN, position + 1, 0, position + 1),
         scratch + SCORES_AT,
         (partial + own, 4 * head_dim),
@@ -93,8 +94,8 @@ def attend_group(rows, head_dim, heads, query, position, span, head, partial, sc
 @kernel
 def load_span(shape, keys, values, table, limit, span, kv_head, scratch):
     """Put the addresses of one head's key and value tiles of a span into scratch."""
-    tile_bytes = shape[KV_HEADS] * shape[HEAD_DIM] * 2 * LANES
-    own = kv_head * shape[HEAD_DIM] * 2 * LANES
+    head_bytes = shape[HEAD_DIM] * shape[VALUE_BYTES] * LANES
+    tile_bytes, own = shape[KV_HEADS] * head_bytes, kv_head * head_bytes
     first = span * (SPAN // LANES)
     count = -(-limit // LANES) - first
     span_addresses(keys + own, table, shape[TILES_PER_BLOCK], tile_bytes, first, count, scratch + KEYS_AT)
@@ -115,7 +116,7 @@ def attend_tile(shape, source, row, keys, values, table, position, count, head, 
             ONE,
             head_dim,
             (source[FLOATS] + row * source[STRIDE] + 4 * head_dim * head, source[STRIDE]),
-            (scratch + KEYS_AT, scratch + VALUES_AT),
+            (scratch + KEYS_AT, scratch + VALUES_AT, shape[VALUE_BYTES]),
             (span * SPAN, position + 1, 1, last_limit),
             scratch + SCORES_AT,
             (span_out, 4 * head_dim),

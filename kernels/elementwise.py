@@ -9,15 +9,9 @@ import numpy as np
 
 from puma.kernels.arithmetic import add, divide, exponential, multiply, multiply_add, subtract, sum_lanes
 from puma.kernels.compile import kernel
-from puma.kernels.vectors import (
-    LANES,
-    broadcast,
-    load_float,
-    load_floats,
-    store_floats,
-    store_half,
-    store_halves,
-)
+from puma.kernels.static import bytes_of
+from puma.kernels.tiles import store_narrowed
+from puma.kernels.vectors import LANES, broadcast, load_float, load_floats, store_floats
 
 
 @kernel
@@ -61,17 +55,17 @@ def rotate(head, cosines, sines, half, scale):
 
 
 @kernel
-def store_key(head, target, head_dim):
-    """Write one head's float32 key into its lane of a key tile: float16, `head_dim` values 32 bytes apart."""
+def store_key(element, head, target, head_dim):
+    """Write one head's float32 key into its lane of a key tile: `head_dim` elements, sixteen of them apart."""
     for d in range(head_dim):
-        store_half(target + 2 * LANES * d, load_float(head + 4 * d))
+        store_narrowed(element, target + bytes_of(element) * LANES * d, load_float(head + 4 * d))
 
 
 @kernel
-def store_value(head, target, head_dim):
-    """Write one head's float32 value as `head_dim` consecutive float16."""
+def store_value(element, head, target, head_dim):
+    """Write one head's float32 value as `head_dim` consecutive elements."""
     for d in range(0, head_dim, LANES):
-        store_halves(target + 2 * d, load_floats(head + 4 * d))
+        store_narrowed(element, target + bytes_of(element) * d, load_floats(head + 4 * d))
 
 
 @kernel

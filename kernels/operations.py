@@ -6,13 +6,14 @@ import numpy as np
 
 from puma.kernels.activations import quantise
 from puma.kernels.attention import tile_offset
-from puma.kernels.batch_attention import HEAD_DIM, HEADS, KV_HEADS, TILES_PER_BLOCK
+from puma.kernels.batch_attention import HEAD_DIM, HEADS, KV_HEADS, TILES_PER_BLOCK, VALUE_BYTES
 from puma.kernels.compile import kernel
 from puma.kernels.elementwise import copy_row, rms_norm, rotate, silu_times, store_key, store_value
 from puma.kernels.embedding import embed
 from puma.kernels.matmul import OUTPUTS, ROW_CHUNK, further, multiply_matrix, store_rows, tile_of
 from puma.kernels.program import FLOATS, PADDED, QUANTISED, QUANTISED_STRIDE, SIZE, STRIDE
 from puma.kernels.sample import CHOICE_FIELDS, CHOSEN_FIELDS, choose
+from puma.kernels.static import F16, F32, bytes_of
 from puma.kernels.step import (
     CHOICES,
     CHOSEN,
@@ -86,10 +87,10 @@ GATED_SCRATCH = GATED_ROWS * LANES * 4
 @kernel
 def rotate_rows(thread, threads, step, shape, source, keys, values, cosines, sines):
     """Rotate queries (scaled by 1 / sqrt(head_dim)) and keys; put keys and values into the cache."""
-    heads, kv_heads, head_dim = shape[HEADS], shape[KV_HEADS], shape[HEAD_DIM]
+    heads, kv_heads, head_dim, value_bytes = shape[HEADS], shape[KV_HEADS], shape[HEAD_DIM], shape[VALUE_BYTES]
     half = head_dim // 2
     scale = np.float32(1.0 / math.sqrt(head_dim))
-    tile_bytes = kv_heads * head_dim * 2 * LANES
+    tile_bytes = kv_heads * head_dim * value_bytes * LANES
     items = step[ROWS] * (heads + kv_heads)
     for item in range(items * thread // threads, items * (thread + 1) // threads):
         row, head = item // (heads + kv_heads), item % (heads + kv_heads)
@@ -102,10 +103,15 @@ def rotate_rows(thread, threads, step, shape, source, keys, values, cosines, sin
         rotate(at, cosine, sine, half, np.float32(1.0))
         table = step[TABLES] + step[TABLE_STRIDE] * load_int32(step[ROW_SLOTS] + 4 * row)
         tile = tile_offset(table, position // LANES, shape[TILES_PER_BLOCK], tile_bytes)
-        tile += (head - heads) * head_dim * 2 * LANES
+        tile += (head - heads) * head_dim * value_bytes * LANES
         lane = position % LANES
-        store_key(at, keys + tile + 2 * lane, head_dim)
-        store_value(at + 4 * head_dim * kv_heads, values + tile + 2 * head_dim * lane, head_dim)
+        key, value = keys + tile + value_bytes * lane, values + tile + value_bytes * head_dim * lane
+        if value_bytes == bytes_of(F16):
+            store_key(F16, at, key, head_dim)
+            store_value(F16, at + 4 * head_dim * kv_heads, value, head_dim)
+        else:
+            store_key(F32, at, key, head_dim)
+            store_value(F32, at + 4 * head_dim * kv_heads, value, head_dim)
 
 
 @kernel

@@ -46,3 +46,16 @@ def number_of(context, static):
         return ir.Constant(ir.IntType(64), static.value)
 
     return types.int64(static), generate
+
+
+ELEMENT_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
+
+
+@intrinsic
+def bytes_of(context, element):
+    """The size of a static element as a constant."""
+
+    def generate(target, builder, signature, values):
+        return ir.Constant(ir.IntType(64), ELEMENT_BYTES[element.value])
+
+    return types.int64(element), generate

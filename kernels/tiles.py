@@ -120,6 +120,20 @@ def load_columns_at(context, element, addresses, offset):
 
 
 @intrinsic
+def store_narrowed(context, element, where, value):
+    """Store a float32, or a vector of them, as F32 or rounded to F16."""
+
+    def generate(target, builder, signature, values):
+        number = values[2]
+        if element.value == "f16":
+            number = builder.fptrunc(number, llvm_vector("f16") if value == floats else ir.HalfType())
+        store_to(builder, values[1], number)
+        return target.get_dummy_value()
+
+    return types.void(element, address, value), generate
+
+
+@intrinsic
 def store_tile(context, tile, width, where, row_stride, column_stride):
     """Store tile[r, c] at where + r * row_stride + c * column_stride."""
 

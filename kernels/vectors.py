@@ -126,12 +126,6 @@ def store_floats(builder, where, value):
     store_to(builder, where, value)
 
 
-@instruction(types.void, address, floats)
-def store_halves(builder, where, value):
-    """Sixteen float32, rounded to float16."""
-    store_to(builder, where, builder.fptrunc(value, llvm_vector("f16")))
-
-
 @instruction(types.void, address, integers)
 def store_bytes(builder, where, value):
     """The low byte of each of sixteen int32."""
@@ -146,11 +140,6 @@ def load_float(builder, where):
 @instruction(types.void, address, types.float32)
 def store_float(builder, where, value):
     store_to(builder, where, value)
-
-
-@instruction(types.void, address, types.float32)
-def store_half(builder, where, value):
-    store_to(builder, where, builder.fptrunc(value, ir.HalfType()))
 
 
 @instruction(types.float32, address)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from puma.config.memory import MemoryPlan
+from puma.config.memory import KVGeometry, MemoryPlan
 from puma.kernels import program as at
 from puma.kernels.step import STEP_FIELDS
 from puma.kernels.vectors import LANES
@@ -23,6 +23,7 @@ class Machine:
         self,
         program: Program,
         shape: Hyperparameters,
+        geometry: KVGeometry,
         plan: MemoryPlan,
         limits: Limits,
         rope: tuple[NDArray[np.float32], NDArray[np.float32]],
@@ -38,19 +39,21 @@ class Machine:
         buffers = zip(program.buffers, self.sizes.buffers, strict=True)
         self._buffers = np.array([self._buffer(rows, sizes) for rows, sizes in buffers], np.int64)
         self._place_parts()
-        self._shape = np.array([shape.heads, shape.kv_heads, shape.head_dim, plan.tokens_per_block // LANES])
+        tiles_per_block = plan.tokens_per_block // LANES
+        self._shape = np.array([shape.heads, shape.kv_heads, shape.head_dim, tiles_per_block, geometry.value_bytes])
+        self.keys, self.values = (self._zeros(self.sizes.layer * self.sizes.layers) for _ in range(2))
+        """The KV cache: uint8, layer after layer, of the layout in kernels/attention.py."""
         self._fill(self.sizes)
 
     def _fill(self, sizes: Sizes) -> None:
-        keys, values = (self._zeros(sizes.layer * sizes.layers) for _ in range(2))
-        commit(keys)
-        commit(values)
+        commit(self.keys)
+        commit(self.values)
         table = self.table
         table[at.PROGRAM], table[at.OPERATIONS] = self._operations.ctypes.data, len(self._operations)
         table[at.MATRICES], table[at.MATRIX_TOTAL] = self._matrices.ctypes.data, len(self._matrices)
         table[at.BUFFERS], table[at.BUFFER_TOTAL] = self._buffers.ctypes.data, len(self._buffers)
         table[at.SHAPE], table[at.STEP] = self._shape.ctypes.data, self.step.ctypes.data
-        table[at.KEYS], table[at.VALUES] = keys.ctypes.data, values.ctypes.data
+        table[at.KEYS], table[at.VALUES] = self.keys.ctypes.data, self.values.ctypes.data
         table[at.LAYER_BYTES] = sizes.layer
         table[at.COSINES], table[at.SINES] = (angles.ctypes.data for angles in self._rope)
         table[at.PARTIALS] = self._zeros(sizes.partials).ctypes.data

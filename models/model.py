@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from puma.config.engine import EngineConfig
 from puma.config.fit import check_fit, memory_refused
 from puma.config.machine import available_bytes
-from puma.config.memory import KVGeometry, MemoryPlan
+from puma.config.memory import VALUE_BYTES, KVGeometry, MemoryPlan
 from puma.kernels import step as at
 from puma.kernels.compile import compile_entries
 from puma.kernels.cpu import LOWERING
@@ -43,17 +43,18 @@ class LoadedModel:
         text: ModelText,
         shape: Hyperparameters,
         program: Program,
+        geometry: KVGeometry,
         plan: MemoryPlan,
         limits: Limits,
         rope: tuple[NDArray[np.float32], NDArray[np.float32]],
     ) -> None:
-        self.name, self.text, self.plan = name, text, plan
-        self.geometry = KVGeometry(shape.layers, shape.kv_heads, shape.head_dim)
+        self.name, self.text = name, text
+        self.geometry, self.plan = geometry, plan
         self.vocabulary_size = shape.tokens
         self.context_length = limits.context
         self.limits = limits
         self.instructions = LOWERING
-        self._machine = Machine(program, shape, plan, limits, rope)
+        self._machine = Machine(program, shape, geometry, plan, limits, rope)
         self._last_tokens = np.zeros(limits.samples, np.int32)
         self._team = Team(self._machine.table, self._machine.shared, limits.threads)
 
@@ -91,7 +92,7 @@ def load_model(path: Path, config: EngineConfig, *, progress: Progress = lambda 
         file.check_types()
         text = read_text(file)
         shape = hyperparameters(file, text.tokenizer.vocabulary_size)
-        geometry = KVGeometry(shape.layers, shape.kv_heads, shape.head_dim)
+        geometry = KVGeometry(shape.layers, shape.kv_heads, shape.head_dim, VALUE_BYTES[config.kv_dtype])
         weights = sum(tensor.nbytes for tensor in file.tensors.values())
         plan, context = check_fit(geometry, config, shape.context_length, weights, available_bytes())
         tensors = Tensors(file)
@@ -114,7 +115,7 @@ def load_model(path: Path, config: EngineConfig, *, progress: Progress = lambda 
     # Once more: the weights have taken theirs, and to touch pages that are not there would end some process.
     check_fit(geometry, config, shape.context_length, 0, available_bytes())
     try:
-        return LoadedModel(path.stem, text, shape, program, plan, limits, rope)
+        return LoadedModel(path.stem, text, shape, program, geometry, plan, limits, rope)
     except MemoryError:
         raise memory_refused(config, available_bytes()) from None
 
