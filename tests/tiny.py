@@ -17,6 +17,9 @@ CHATML = (
 )
 
 
+KV_DTYPES = {"f16": np.float16, "f32": np.float32}
+
+
 class Shape(msgspec.Struct, frozen=True):
     layers: int = 2
     hidden: int = 64
@@ -110,21 +113,26 @@ class Tiny:
         seen = x if self.code in (0, 1, 30) else reference.as_quantised(x.astype(np.float32))
         return seen @ self.weight(name).T
 
-    def logits(self, token_ids: list[int]) -> np.ndarray:
+    def logits(self, token_ids: list[int], kv_dtype: str = "f16") -> np.ndarray:
         """float64 [tokens, vocabulary]."""
         shape = self.shape
         x = self.weight("token_embd.weight")[token_ids]
         for layer in range(shape.layers):
             name = f"blk.{layer}."
             normed = reference.rms_norm(x, self.weight(name + "attn_norm.weight")[0], 1e-5)
-            x = x + self.product(self._attention(normed, name), name + "attn_output.weight")
+            x = x + self.product(self._attention(normed, name, kv_dtype), name + "attn_output.weight")
             normed = reference.rms_norm(x, self.weight(name + "ffn_norm.weight")[0], 1e-5)
             gate, up = (self.product(normed, f"{name}ffn_{part}.weight") for part in ("gate", "up"))
             x = x + self.product(reference.silu(gate) * up, name + "ffn_down.weight")
         normed = reference.rms_norm(x, self.weight("output_norm.weight")[0], 1e-5)
         return self.product(normed, "token_embd.weight" if shape.tied else "output.weight")
 
-    def _attention(self, x: np.ndarray, name: str) -> np.ndarray:
+    def first_layer(self, token_ids: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Queries, keys and values of the first layer, float64 [tokens, heads, head_dim], not rounded."""
+        x = self.weight("token_embd.weight")[token_ids]
+        return self._rotated(reference.rms_norm(x, self.weight("blk.0.attn_norm.weight")[0], 1e-5), "blk.0.")
+
+    def _rotated(self, x: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         shape = self.shape
         query, key, value = (
             self.product(x, f"{name}attn_{part}.weight").reshape(len(x), -1, shape.head_dim) for part in "qkv"
@@ -134,5 +142,9 @@ class Tiny:
         frequencies = 10000.0 ** (-np.arange(0, shape.head_dim, 2) / shape.head_dim)
         angles = np.arange(len(x))[:, None] * frequencies
         query, key = (reference.rotate(part[..., order], np.cos(angles), np.sin(angles)) for part in (query, key))
-        key, value = (part.astype(np.float16).astype(np.float64) for part in (key, value))
+        return query, key, value
+
+    def _attention(self, x: np.ndarray, name: str, kv_dtype: str) -> np.ndarray:
+        query, key, value = self._rotated(x, name)
+        key, value = (part.astype(KV_DTYPES[kv_dtype]).astype(np.float64) for part in (key, value))
         return reference.attention(query, key, value, 0).reshape(len(x), -1)

@@ -10,8 +10,9 @@ from puma.actors.errors import EngineFailed
 from puma.actors.messages import Done, Failed, Piece, Sampling, Started, Submit, Tokens
 from puma.actors.reply import Reply
 from puma.config.engine import EngineConfig
+from puma.config.memory import VALUE_BYTES
 from puma.models.model import load_model
-from tests.tiny import Tiny
+from tests.tiny import KV_DTYPES, Tiny
 
 PROMPTS = [[(5 * n + 3 * k) % 250 + 2 for k in range(3 + 9 * n)] for n in range(12)]
 
@@ -87,20 +88,22 @@ async def nothing_left(engine):
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
-async def test_twelve_at_once_get_what_each_gets_alone(tmp_path, temperature):
-    async with engine(tmp_path) as running:
+@pytest.mark.parametrize("kv_dtype", KV_DTYPES)
+async def test_twelve_at_once_get_what_each_gets_alone(tmp_path, temperature, kv_dtype):
+    async with engine(tmp_path, kv_dtype=kv_dtype) as running:
         alone = [await ask(running, f"alone-{n}", ids, temperature=temperature) for n, ids in enumerate(PROMPTS)]
         assert await ask_all(running, PROMPTS, temperature=temperature) == alone
         assert len({text for text, _, _ in alone}) > 6
 
 
-async def test_small_steps_and_a_pool_that_runs_short_change_nothing(tmp_path):
-    async with engine(tmp_path) as running:
+@pytest.mark.parametrize("kv_dtype", KV_DTYPES)
+async def test_small_steps_and_a_pool_that_runs_short_change_nothing(tmp_path, kv_dtype):
+    async with engine(tmp_path, kv_dtype=kv_dtype) as running:
         expected = await ask_all(running, PROMPTS)
     # 14 blocks: a few of the twelve fit at a time, and those that run outgrow the pool.
-    block = 2 * 2 * 2 * 32 * 2 * 16
+    block = 2 * 2 * 2 * 32 * VALUE_BYTES[kv_dtype] * 16
     options = {"memory_pool_bytes": 14 * block, "max_step_tokens": 16, "max_batch_size": 6}
-    async with engine(tmp_path, **options) as running:
+    async with engine(tmp_path, kv_dtype=kv_dtype, **options) as running:
         assert await ask_all(running, PROMPTS) == expected
         await nothing_left(running)
 

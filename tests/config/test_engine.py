@@ -22,6 +22,7 @@ def test_defaults_are_valid():
     config = EngineConfig()
     assert (config.memory_pool_bytes, config.tokens_per_block, config.max_batch_size) == (100 * 2**20, None, 32)
     assert (config.default_max_tokens, config.context_length, config.threads) == (100, None, None)
+    assert config.kv_dtype == "f16"
 
 
 @pytest.mark.parametrize("key", EngineConfig.__struct_fields__)

@@ -111,6 +111,15 @@ def test_run_answers_a_prompt():
     assert shown.stdout.endswith("\n")
 
 
+def test_run_with_a_cache_in_float32():
+    shown = puma("run", MODEL, QUESTION, "--temperature", "0", "--kv-dtype", "f32")
+    assert shown.returncode == 0, shown.stderr
+    assert "Paris" in shown.stdout
+    refused = puma("run", MODEL, QUESTION, "--kv-dtype", "f8")
+    assert refused.returncode == 2
+    assert "kv_dtype = 'f8' (flag --kv-dtype): must be f16, f32" in refused.stderr
+
+
 def test_run_answers_standard_input():
     shown = puma("run", MODEL, "--temperature", "0", "--default-max-tokens", "3", input=QUESTION)
     assert shown.returncode == 0, shown.stderr

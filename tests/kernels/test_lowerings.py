@@ -16,8 +16,8 @@ from tests.models.test_model import PROMPT, load
 from tests.tiny import Tiny
 from puma.kernels.cpu import LOWERING
 digest = hashlib.sha256()
-for code in (2, 3, 8):
-    model = load(Tiny(Path(sys.argv[1]) / "tiny.gguf", code))
+for code, kv_dtype in ((2, "f16"), (3, "f16"), (8, "f16"), (8, "f32")):
+    model = load(Tiny(Path(sys.argv[1]) / "tiny.gguf", code), kv_dtype=kv_dtype)
     batches = Batches(model)
     digest.update(repr(bits(batches.step((0, 0, PROMPT[:40])))).encode())
     digest.update(repr(bits(batches.step((0, 40, PROMPT[40:41])))).encode())

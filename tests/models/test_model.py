@@ -11,7 +11,7 @@ from puma.models.formats.weight_types import SUPPORTED
 from puma.models.model import load_model
 from tests.models.batches import Batches, bits
 from tests.models.formats.gguf_writer import write_gguf
-from tests.tiny import Shape, Tiny, metadata
+from tests.tiny import KV_DTYPES, Shape, Tiny, metadata
 
 PROMPT = [(7 * n + 3) % 250 + 2 for n in range(300)]
 
@@ -26,9 +26,9 @@ def tiny(tmp_path):
     return Tiny(tmp_path / "tiny.gguf", 3)
 
 
-@pytest.fixture
-def model(tiny):
-    model = load(tiny)
+@pytest.fixture(params=KV_DTYPES)
+def model(tiny, request):
+    model = load(tiny, kv_dtype=request.param)
     yield model
     model.close()
 
@@ -39,11 +39,12 @@ def log_softmax(logits):
 
 @pytest.mark.parametrize("code", sorted(SUPPORTED_CODES))
 @pytest.mark.parametrize("tied", [True, False])
-def test_matches_numpy(tmp_path, code, tied):
+@pytest.mark.parametrize("kv_dtype", KV_DTYPES)
+def test_matches_numpy(tmp_path, code, tied, kv_dtype):
     tiny = Tiny(tmp_path / "tiny.gguf", code, Shape(tied=tied))
-    model = load(tiny)
+    model = load(tiny, kv_dtype=kv_dtype)
     output = Batches(model).step((0, 0, PROMPT[:150]))
-    expected = log_softmax(tiny.logits(PROMPT[:150])[-1])
+    expected = log_softmax(tiny.logits(PROMPT[:150], kv_dtype)[-1])
     # Rounding to int8 can go either way where float32 and float64 differ in the last bit.
     tolerance = 1e-3 if code in (0, 1, 30) else 1e-1
     np.testing.assert_allclose(output.likely_logprobs[0], expected[output.likely_tokens[0]], atol=tolerance)
@@ -51,16 +52,19 @@ def test_matches_numpy(tmp_path, code, tied):
     model.close()
 
 
-@pytest.mark.parametrize("heads", [(1, 1), (2, 1), (3, 1), (5, 1), (6, 2), (8, 1)])
-def test_every_grouping_of_heads(tmp_path, heads):
-    tiny = Tiny(tmp_path / "tiny.gguf", 0, Shape(layers=1, heads=heads[0], kv_heads=heads[1]))
-    model = load(tiny)
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "head_dim"), [(1, 1, 96), (2, 1, 32), (3, 1, 96), (5, 1, 32), (6, 2, 96), (8, 1, 64)]
+)
+@pytest.mark.parametrize(("kv_dtype", "tolerance"), [("f16", 1e-3), ("f32", 1e-5)])
+def test_every_grouping_of_heads(tmp_path, heads, kv_heads, head_dim, kv_dtype, tolerance):
+    tiny = Tiny(tmp_path / "tiny.gguf", 0, Shape(layers=1, heads=heads, kv_heads=kv_heads, head_dim=head_dim))
+    model = load(tiny, kv_dtype=kv_dtype)
     batches = Batches(model)
-    expected = tiny.logits(PROMPT[:40])
+    expected = tiny.logits(PROMPT[:40], kv_dtype)
     for position, token in enumerate(PROMPT[:40]):
         output = batches.step((1, position, [token]))
         wanted = log_softmax(expected[position])[output.likely_tokens[0]]
-        np.testing.assert_allclose(output.likely_logprobs[0], wanted, atol=1e-3)
+        np.testing.assert_allclose(output.likely_logprobs[0], wanted, rtol=0, atol=tolerance)
     model.close()
 
 
@@ -82,11 +86,12 @@ def test_the_same_bits_in_a_ragged_batch(model):
     assert [bits(output, sample) for sample in range(4)] == [alone[20], alone[131], alone[1], alone[130]]
 
 
-def test_the_same_bits_on_any_number_of_threads_and_any_block_size(tiny):
+@pytest.mark.parametrize("kv_dtype", KV_DTYPES)
+def test_the_same_bits_on_any_number_of_threads_and_any_block_size(tiny, kv_dtype):
     seen = set()
     for threads in (1, 2, 3, 5):
         for tokens_per_block in (16, 48):
-            model = load(tiny, threads=threads, tokens_per_block=tokens_per_block)
+            model = load(tiny, threads=threads, tokens_per_block=tokens_per_block, kv_dtype=kv_dtype)
             batches = Batches(model)
             batches.step((1, 0, PROMPT[:140]))
             seen.add(bits(batches.step((1, 140, PROMPT[140:141]), (0, 0, PROMPT[:60]))))
