@@ -10,7 +10,7 @@ import msgspec
 
 from puma.config.check import check_fields, refuse
 from puma.config.errors import Problem
-from puma.config.options import count, size
+from puma.config.options import choice, count, size
 from puma.config.sizes import format_size
 
 MIB = 1024 * 1024
@@ -68,7 +68,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         int, count(1, 1 << 20, "Requests that may wait; one more is told to try later.", "requests")
     ] = 256
     kv_dtype: Annotated[
-        KVDtype, Meta(description="Precision of the KV cache; f32 takes twice the memory of f16 for each token.")
+        KVDtype, choice("Precision of the KV cache; f32 takes twice the memory of f16 for each token.")
     ] = "f16"
     threads: (
         Annotated[int, count(1, 1024, "Threads that compute; auto: the cores this process may use.", "threads")] | None
