@@ -19,6 +19,7 @@ from puma.config.errors import ConfigError, Problem
 from puma.config.file import chosen_file, settings_from_file
 from puma.config.log import LogConfig
 from puma.config.machine import usable_bytes
+from puma.config.options import Value
 from puma.config.sections import OPTIONS, SECTIONS
 from puma.config.server import ServerConfig
 from puma.config.setting import Setting, read
@@ -56,6 +57,27 @@ def configure(
     return resolve([*of_file, *of_environment, *flags], found)
 
 
+def find(
+    path: str, *, file: str | None = None, environment: Mapping[str, str] | None = None
+) -> tuple[Value, list[Problem]]:
+    """The value of one option from the environment, the file or the default, whatever is wrong with the others.
+
+    The problems are those of this option, and of a file that cannot be read.
+    """
+    environment = os.environ if environment is None else environment
+    chosen = chosen_file(file, environment)
+    of_file, wrong = settings_from_file(chosen) if chosen else ([], [])
+    found = [] if of_file else [problem for problem in wrong if problem.key == str(chosen)]
+    settings = [*of_file, *settings_from_environment(environment)[0]]
+    value = next(option.default for option in OPTIONS if option.path == path)
+    for setting in settings:
+        if setting.option.path == path:
+            read_value, problem = read(setting)
+            found += [problem] if problem else []
+            value = value if problem else read_value
+    return value, found
+
+
 def resolve(settings: Iterable[Setting], problems: Iterable[Problem] = ()) -> Configuration:
     """Of several settings of one option the last counts; but all must be right. Raises ConfigError."""
     found = list(problems)
@@ -91,10 +113,10 @@ def locating(configuration: Configuration) -> Generator[None]:
 
 def locate(problem: Problem, origins: Mapping[str, Setting]) -> Problem:
     """A problem that a struct found, with the value as it was written, and where."""
-    if problem.source:
-        return problem
     named = (problem.key, *problem.involves)
     paths = [option.path for key in named for option in OPTIONS if option.key == key]
+    if problem.source or not paths:
+        return problem
     setting = next((origins[path] for path in paths if path in origins), None)
     if setting is None or setting.option.key != problem.key:
         where = f" ({setting.written} = {setting.value!r}, {setting.source})" if setting else ""

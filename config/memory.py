@@ -70,32 +70,39 @@ def plan_memory(geometry: KVGeometry, config: EngineConfig, room: int | None = N
     `room`, the largest pool for which there is memory, only serves the message.
     """
     tokens, block_bytes = block_shape(geometry, config)
-    blocks = config.memory_pool_bytes // block_bytes
-    if blocks < 1:
-        reason = f"one block of {tokens} tokens of this model takes {exactly(block_bytes)}"
-        high = room if room and room >= block_bytes else None
-        problem = Problem(
-            key="memory_pool_bytes", value=config.memory_pool_bytes, low=block_bytes, high=high, allowed=reason
-        )
-        raise ConfigError((problem,))
-    return MemoryPlan(geometry.token_bytes, block_bytes, tokens, blocks)
+    problems: list[Problem] = []
+    least = max(tokens, TOKENS_MULTIPLE) * geometry.token_bytes
+    if block_bytes < least:
+        problems.append(_block_too_small(geometry, config, least))
+    smallest = max(block_bytes, least)
+    if config.memory_pool_bytes < smallest:
+        reason = f"one block of {max(tokens, TOKENS_MULTIPLE)} tokens of this model takes {exactly(smallest)}"
+        high = room if room and room >= smallest else None
+        pool = config.memory_pool_bytes
+        problems.append(Problem(key="memory_pool_bytes", value=pool, low=smallest, high=high, allowed=reason))
+    if problems:
+        raise ConfigError(tuple(problems))
+    return MemoryPlan(geometry.token_bytes, block_bytes, tokens, config.memory_pool_bytes // block_bytes)
 
 
 def block_shape(geometry: KVGeometry, config: EngineConfig) -> tuple[int, int]:
-    """Tokens and bytes of one block. Raises ConfigError."""
+    """Tokens and bytes of one block as they are wanted; the bytes need not hold the tokens, nor even one."""
     token, wanted, given = geometry.token_bytes, config.tokens_per_block, config.block_size_bytes
     if given is None:
         tokens = wanted or DEFAULT_TOKENS_PER_BLOCK
         return tokens, tokens * token
-    tokens = wanted or given // token // TOKENS_MULTIPLE * TOKENS_MULTIPLE
-    least = max(tokens, TOKENS_MULTIPLE)
-    if given < least * token:
-        block = f"a block of {least} tokens takes {exactly(least * token)}"
-        reason = f"one token of this model takes {exactly(token)}, {block}"
-        high = config.memory_pool_bytes if config.memory_pool_bytes >= least * token else None
-        problem = Problem(key="block_size_bytes", value=given, low=least * token, high=high, allowed=reason)
-        raise ConfigError((problem,))
-    return min(tokens, MOST_TOKENS_PER_BLOCK), given
+    return wanted or min(given // token // TOKENS_MULTIPLE * TOKENS_MULTIPLE, MOST_TOKENS_PER_BLOCK), given
+
+
+def _block_too_small(geometry: KVGeometry, config: EngineConfig, least: int) -> Problem:
+    token = geometry.token_bytes
+    return Problem(
+        key="block_size_bytes",
+        value=config.block_size_bytes,
+        low=least,
+        high=config.memory_pool_bytes if config.memory_pool_bytes >= least else None,
+        allowed=f"one token of this model takes {exactly(token)}, a block of {least // token} tokens {exactly(least)}",
+    )
 
 
 def exactly(size: int) -> str:

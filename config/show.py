@@ -1,6 +1,7 @@
 """The configuration in force, for people and as a file."""
 
 import textwrap
+from collections.abc import Sequence
 
 import tomli_w
 
@@ -14,17 +15,16 @@ MASK = "********"
 WIDTH = 118
 
 
-def lines_of(configuration: Configuration) -> list[tuple[str, str, str]]:
+def rows_of(configuration: Configuration) -> tuple[tuple[str, str, str], ...]:
     """Path, value and origin of every option: ("server.port", "8080", "PUMA_PORT, environment")."""
-    return [
+    return tuple(
         (option.path, _shown(option, value_of(configuration, option)), origin_of(configuration, option))
         for option in OPTIONS
-    ]
+    )
 
 
-def show_text(configuration: Configuration) -> str:
+def show_text(rows: Sequence[tuple[str, str, str]]) -> str:
     """One line for each option: name, value, and where the value came from."""
-    rows = lines_of(configuration)
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     return "\n".join(f"{path:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for path, value, origin in rows)
 

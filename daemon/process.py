@@ -117,7 +117,7 @@ class Daemon:
             run = partial(run_engine, model, self.configuration.engine, plan)
             engine: Engine = await engines.start(run_told, run, live)
             service = Service(engine, live, self.name)
-            desk = ControlDesk(service, self.life, self.config, url, self.begun)
+            desk = ControlDesk(service, self.life, self.configuration, url, self.begun)
             async with trio.open_nursery() as controls:
                 await controls.start(serve_control, open_socket(self.control), desk.answer)
                 async with trio.open_nursery() as servers:

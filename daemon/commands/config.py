@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 
 from puma.config.schema import json_schema
-from puma.config.show import show_text, to_toml
+from puma.config.show import rows_of, show_text, to_toml
 from puma.daemon.commands.arguments import configuration, refuse_rest
 from puma.daemon.exits import Exit
 
@@ -16,5 +16,9 @@ def run(arguments: argparse.Namespace, unread: Sequence[str]) -> int:
         print(json.dumps(json_schema(), indent=2), flush=True)
         return Exit.OK
     config = configuration(arguments, unread, ("engine", "server", "log"))
-    print(to_toml(config) if arguments.toml else show_text(config), end="" if arguments.toml else "\n", flush=True)
+    print(
+        to_toml(config) if arguments.toml else show_text(rows_of(config)),
+        end="" if arguments.toml else "\n",
+        flush=True,
+    )
     return Exit.OK

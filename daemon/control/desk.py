@@ -6,8 +6,9 @@ import time
 import trio
 
 from puma.actors.errors import RequestError
-from puma.config.server import ServerConfig
-from puma.daemon.control.messages import Answer, Ask, Refused, SequenceLine, Status, Stop, Stopping
+from puma.config.configuration import Configuration
+from puma.config.show import rows_of
+from puma.daemon.control.messages import Answer, Ask, Config, GetConfig, Refused, SequenceLine, Status, Stop, Stopping
 from puma.daemon.lifecycle import Lifecycle
 from puma.daemon.log import log
 from puma.daemon.service import Service
@@ -18,7 +19,7 @@ ENGINE_SECONDS = 5.0
 
 
 class ControlDesk:
-    def __init__(self, service: Service, life: Lifecycle, config: ServerConfig, address: str, begun: float) -> None:
+    def __init__(self, service: Service, life: Lifecycle, config: Configuration, address: str, begun: float) -> None:
         self._service = service
         self._life = life
         self._config = config
@@ -30,7 +31,9 @@ class ControlDesk:
         if isinstance(ask, Stop):
             log.info("pumactl: stopping%s", " now" if ask.now else "")
             self._life.stop(now=ask.now)
-            return Stopping(len(self._service.live), self._config.grace_seconds)
+            return Stopping(len(self._service.live), self._config.server.grace_seconds)
+        if isinstance(ask, GetConfig):
+            return Config(rows_of(self._config), self._service.engine.model.plan)
         try:
             with trio.fail_after(ENGINE_SECONDS):
                 return await self._status()

@@ -7,7 +7,9 @@ Frames: four bytes of length, most significant first, then that many bytes of ms
 
 import msgspec
 
-PROTOCOL = 1
+from puma.config.plan import ModelPlan
+
+PROTOCOL = 2
 """Raised whenever a message changes in a way that an older side would misread."""
 
 HEADER_BYTES = 4
@@ -26,13 +28,17 @@ class GetStatus(msgspec.Struct, frozen=True, tag="status"):
     """Answered by Status."""
 
 
+class GetConfig(msgspec.Struct, frozen=True, tag="config"):
+    """Answered by Config."""
+
+
 class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """Answered by Stopping. `now`: running requests are ended at once, not given their grace."""
 
     now: bool = False
 
 
-Ask = GetStatus | Stop
+Ask = GetStatus | GetConfig | Stop
 
 
 class SequenceLine(msgspec.Struct, frozen=True):
@@ -69,6 +75,14 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, tag="status"):
     sequences: tuple[SequenceLine, ...]
 
 
+class Config(msgspec.Struct, frozen=True, tag="config"):
+    """What the daemon was started with, and where its memory goes."""
+
+    settings: tuple[tuple[str, str, str], ...]
+    """Path, value and origin of every option; secrets are masked."""
+    plan: ModelPlan
+
+
 class Stopping(msgspec.Struct, frozen=True, tag="stopping"):
     """The daemon will end; it has gone when its lock is free."""
 
@@ -80,7 +94,7 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
     message: str
 
 
-Answer = Status | Stopping | Refused
+Answer = Status | Config | Stopping | Refused
 
 
 def frame(message: msgspec.Struct) -> bytes:

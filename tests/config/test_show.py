@@ -11,7 +11,7 @@ from puma.config.document import renewed
 from puma.config.schema import json_schema
 from puma.config.sections import OPTIONS, SECTIONS
 from puma.config.setting import ENVIRONMENT, Setting
-from puma.config.show import show_text, to_toml
+from puma.config.show import rows_of, show_text, to_toml
 
 BY_PATH = {option.path: option for option in OPTIONS}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -33,7 +33,7 @@ def config():
 
 
 def test_every_value_with_its_origin(config):
-    rows = [re.split(r" {2,}", line) for line in show_text(config).splitlines()]
+    rows = [re.split(r" {2,}", line) for line in show_text(rows_of(config)).splitlines()]
     shown = {path: (value, origin) for path, value, origin in rows}
     assert set(shown) == set(BY_PATH)
     assert shown["engine.threads"] == ("2", "PUMA_THREADS, environment")

@@ -36,10 +36,11 @@ def puma(*arguments, **options):
     return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=START_SECONDS, **options)
 
 
-def pumactl(*arguments, control):
+def pumactl(*arguments, control=None):
     """Run `pumactl` to its end."""
-    line = [sys.executable, "-m", "puma.daemon.control.pumactl", "--control-socket", control, *arguments]
-    return subprocess.run(line, capture_output=True, text=True, timeout=60)
+    line = [sys.executable, "-m", "puma.daemon.control.pumactl"]
+    line += ["--control-socket", control] if control else []
+    return subprocess.run([*line, *arguments], capture_output=True, text=True, timeout=60)
 
 
 class RunningDaemon:
