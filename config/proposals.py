@@ -7,7 +7,7 @@ import msgspec
 
 from puma.config.engine import LARGEST_POOL, MIB, EngineConfig
 from puma.config.errors import ConfigError, Problem
-from puma.config.memory import exactly
+from puma.config.memory import VALUE_BYTES, exactly
 from puma.config.plan import ModelFacts, ModelPlan
 from puma.config.sections import options_in
 from puma.config.sizes import format_size
@@ -31,11 +31,10 @@ def flags_of(config: EngineConfig) -> str:
     return " ".join(f"{option.flag} {option.spell(getattr(config, option.key))}" for option in changed)
 
 
-def nearest(config: EngineConfig, facts: ModelFacts, planner: Planner, room: int) -> list[EngineConfig]:
-    """Up to three configurations that fit, those with the fewest and the smallest changes first.
-
-    `room` is the largest pool for which there is memory.
-    """
+def nearest(config: EngineConfig, facts: ModelFacts, planner: Planner) -> list[EngineConfig]:
+    """Up to three configurations that fit, those with the fewest and the smallest changes first."""
+    # What is available now is a little less in a moment.
+    room = largest_pool(config, planner) * 9 // 10
     fitting: list[tuple[tuple[int, float], EngineConfig]] = []
     for changes in _changes(config, facts, room):
         try:
@@ -49,13 +48,22 @@ def nearest(config: EngineConfig, facts: ModelFacts, planner: Planner, room: int
     return [candidate for _, candidate in fitting[:NEAREST]]
 
 
+def largest_pool(config: EngineConfig, planner: Planner) -> int:
+    """The largest pool for which there is memory, or nearly so; 0 when there is none."""
+    try:
+        planner(EngineConfig(memory_pool_bytes=LARGEST_POOL, kv_dtype=config.kv_dtype))
+    except ConfigError as error:
+        return next((problem.high or 0 for problem in error.problems if problem.key == "memory_pool_bytes"), 0)
+    return LARGEST_POOL
+
+
 def fill(config: EngineConfig, facts: ModelFacts, planner: Planner, budget: int) -> EngineConfig:
     """The configuration with which the process takes `budget` bytes. Raises ConfigError when no block fits.
 
     Of the rest of the configuration only what has its default is changed: the batch, so that its sequences fit at
     once, and the context, when the pool holds less than the model's.
     """
-    token = facts.geometry.token_bytes
+    token = facts.geometry(VALUE_BYTES[config.kv_dtype]).token_bytes
     probe = planner(msgspec.structs.replace(config, memory_pool_bytes=token * 4096, context_length=None))
     others = probe.total_bytes - probe.memory.pool_bytes
     # The scratch grows a little with the pool and the batch.
@@ -80,7 +88,7 @@ def fill(config: EngineConfig, facts: ModelFacts, planner: Planner, budget: int)
 
 def _changes(config: EngineConfig, facts: ModelFacts, room: int) -> Iterator[dict[str, object]]:
     """Sets of changes that may make it fit; each key as it is, or as it would have to be for one of the others."""
-    token = facts.geometry.token_bytes
+    token = facts.geometry(VALUE_BYTES[config.kv_dtype]).token_bytes
     context = min(config.context_length or facts.context_length, facts.context_length)
     block = max(config.block_size_bytes or 0, (config.tokens_per_block or 16) * token)
     whole = -(-context * token // block) * block
@@ -94,7 +102,7 @@ def _changes(config: EngineConfig, facts: ModelFacts, room: int) -> Iterator[dic
         (block, config.tokens_per_block),
     }
     for pool, length, (size, tokens), dtype in product(pools, contexts, shapes, {config.kv_dtype, "f16"}):
-        if 0 < pool <= room and length != 0:
+        if pool > 0 and length != 0:
             yield {
                 "memory_pool_bytes": pool,
                 "context_length": length,

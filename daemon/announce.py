@@ -8,8 +8,10 @@ from puma.config.fit import advice
 from puma.config.memory import MemoryPlan
 from puma.config.sizes import format_size
 from puma.daemon.log import log
+from puma.daemon.plan_text import plan_lines
 from puma.daemon.version import version
-from puma.models.model import LoadedModel, available_cores
+from puma.models.model import LoadedModel
+from puma.models.plan import available_cores
 
 
 def announce(name: str, url: str, plan: MemoryPlan) -> None:
@@ -23,7 +25,9 @@ def announce(name: str, url: str, plan: MemoryPlan) -> None:
 
 
 def describe(model: LoadedModel) -> None:
-    """How it computes, in the log."""
+    """Where its memory goes and how it computes, in the log."""
+    for line in plan_lines(model.footprint):
+        log.info("%s", line)
     log.info("computing with %s instructions on %d threads", model.instructions, model.limits.threads)
 
 

@@ -63,6 +63,13 @@ def parser() -> argparse.ArgumentParser:
     )
     add_flags(run, ("engine", "log"))
 
+    plan = commands.add_parser("plan", help="Show where a model's memory will go, before anything is started.")
+    plan.add_argument("model", nargs="?", default=DEFAULT_MODEL, metavar="MODEL", help=MODEL_HELP)
+    plan.add_argument("--json", action="store_true", help="As one JSON object, for programs.")
+    plan.add_argument("--length", metavar="TOKENS", help="Say how many sequences of this length fit at once, too.")
+    plan.add_argument("--fit", metavar="SHARE", help='Propose flags that use this much memory well: "60%%", "8GiB".')
+    add_flags(plan, ("engine", "log"))
+
     config = commands.add_parser("config", help="Show the configuration in force.")
     kinds = config.add_subparsers(dest="what", required=True, metavar="WHAT")
     show = kinds.add_parser("show", help="Every value, and where it came from.")

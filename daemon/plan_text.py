@@ -21,8 +21,7 @@ SHARES = (("weights", "█"), ("KV cache", "▓"), ("scratch and process", "▒"
 
 def facts_lines(facts: ModelFacts) -> list[str]:
     """About the model alone."""
-    geometry = facts.geometry
-    shape = f"{geometry.layers} layers, {geometry.kv_heads} KV heads of {geometry.head_dim}"
+    shape = f"{facts.layers} layers, {facts.kv_heads} KV heads of {facts.head_dim}"
     return [
         _line("model", f"{facts.name}: {facts.architecture}, {shape}, context {facts.context_length:,} tokens"),
         _line("weights", f"{format_size(facts.stored_bytes)} stored, {format_size(facts.weight_bytes)} loaded"),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from puma.kernels import program as at
 from puma.kernels.packing import takes_floats
 from puma.kernels.vectors import LANES
-from puma.models.weights import Matrix, Tensor, pack_matrix, pad_vector
+from puma.models.weights import Matrix, Tensor, allocated_bytes, pack_matrix, packed_bytes, pad_vector
 
 OUTLIER = 2.0
 """Activations in blocks that reach beyond so many times their row's root mean square keep sixteen bits, not eight.
@@ -61,6 +61,13 @@ class Program:
         """Tensors of one type, stacked."""
         self._stacks.append(tensors)
         return len(self._stacks) - 1
+
+    @property
+    def weight_bytes(self) -> int:
+        """What all matrices and vectors take in memory, packed or to be packed."""
+        waiting = sum(allocated_bytes(packed_bytes(stack)) for stack in self._stacks)
+        packed = sum(allocated_bytes(matrix.tiles.nbytes) for matrix in self.matrices)
+        return waiting + packed + sum(allocated_bytes(vector.nbytes) for vector in self.vectors)
 
     def pack(self, progress: Callable[[float], None]) -> None:
         """Make all matrices; `progress` is called with the part that is done, 0 to 1."""

@@ -69,12 +69,17 @@ class Matrix(msgspec.Struct, frozen=True):
         return fields
 
 
+def packed_bytes(tensors: Sequence[Tensor]) -> int:
+    """Bytes of the tiles of stacked tensors."""
+    first, outputs = tensors[0], sum(tensor.outputs for tensor in tensors)
+    return -(-outputs // LANES) * tile_bytes(int(first.type), first.inner)
+
+
 def pack_matrix(tensors: Sequence[Tensor]) -> Matrix:
     """Stack tensors of one type and inner size; all but the last have a multiple of sixteen outputs."""
     first = tensors[0]
     code, outputs = int(first.type), sum(tensor.outputs for tensor in tensors)
-    width = tile_bytes(code, first.inner)
-    tiles = allocate(-(-outputs // LANES) * width).reshape(-1, width)
+    tiles = allocate(packed_bytes(tensors)).reshape(-1, tile_bytes(code, first.inner))
     start = 0
     for tensor in tensors:
         order = np.arange(tensor.outputs) if tensor.order is None else tensor.order

@@ -33,7 +33,7 @@ class ControlDesk:
             self._life.stop(now=ask.now)
             return Stopping(len(self._service.live), self._config.server.grace_seconds)
         if isinstance(ask, GetConfig):
-            return Config(rows_of(self._config), self._service.engine.model.plan)
+            return Config(rows_of(self._config), self._service.engine.model.footprint)
         try:
             with trio.fail_after(ENGINE_SECONDS):
                 return await self._status()

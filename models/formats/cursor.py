@@ -1,4 +1,4 @@
-"""Cursor: a position in a mapped file that never passes its end."""
+"""Cursor: a position in a file, or in its beginning, that never passes the end."""
 
 import struct
 from mmap import mmap
@@ -10,34 +10,45 @@ U32 = struct.Struct("<I")
 U64 = struct.Struct("<Q")
 
 
+class MoreNeeded(Exception):
+    """The file goes on, but not what there is of it: its first `end` bytes are needed. Never seen by a user."""
+
+    def __init__(self, end: int) -> None:
+        super().__init__(end)
+        self.end = end
+
+
 class Cursor:
-    """Reads little-endian values from a mapped file in order.
+    """Reads little-endian values from a file of `size` bytes in order; `data` is the file, or its beginning.
 
     `place` says what is being read, for messages. Whatever is wanted is compared with what the file still
     holds before it is read, so no length in the file is ever trusted.
     """
 
-    def __init__(self, data: mmap, path: Path) -> None:
+    def __init__(self, data: mmap | bytes, size: int, path: Path | str) -> None:
         self.data = data
+        self.size = size
         self.path = path
         self.position = 0
         self.place = "the header"
 
     @property
     def remaining(self) -> int:
-        return len(self.data) - self.position
+        return self.size - self.position
 
     def error(self, problem: str) -> ModelFileError:
         """The exception to raise: the file, the place, the problem."""
         return ModelFileError(f"{self.path}: {self.place}: {problem}")
 
     def need(self, count: int) -> None:
-        """Raise ModelFileError unless `count` more bytes are there."""
+        """Raise ModelFileError unless `count` more bytes are there; MoreNeeded when they are not here yet."""
         if count > self.remaining:
             raise self.error(
                 f"the file is cut short: {count} bytes wanted at offset {self.position}, "
-                f"the file has {len(self.data)} bytes; pull or download it again"
+                f"the file has {self.size} bytes; pull or download it again"
             )
+        if self.position + count > len(self.data):
+            raise MoreNeeded(self.position + count)
 
     def number(self, layout: struct.Struct) -> int | float | bool:
         """One number of the given layout."""

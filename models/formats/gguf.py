@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puma.models.errors import ModelFileError
-from puma.models.formats.cursor import Cursor
+from puma.models.formats.cursor import Cursor, MoreNeeded
 from puma.models.formats.gguf_tensors import TensorInfo, read_tensors
 from puma.models.formats.gguf_values import read_metadata
 from puma.models.formats.not_gguf import HEAD_BYTES, describe
@@ -25,28 +25,20 @@ VERSIONS = (2, 3)
 DEFAULT_ALIGNMENT = 32
 
 
-class GGUFFile:
-    """A model file; a context manager. Views that `data` gave keep the mapping alive after close()."""
+class GGUFHeader:
+    """All that a model file says before its weights."""
 
     def __init__(
-        self,
-        path: Path,
-        mapping: mmap,
-        version: int,
-        metadata: dict[str, Any],
-        tensors: dict[str, TensorInfo],
+        self, path: Path | str, size: int, version: int, metadata: dict[str, Any], tensors: dict[str, TensorInfo]
     ) -> None:
         self.path = path
+        """Of the file, or its address, as messages show it."""
+        self.size = size
+        """Bytes of the whole file."""
         self.version = version
         self.metadata = metadata
         """Numbers, str, numpy arrays, list[str]: see gguf_values.read_metadata."""
         self.tensors = tensors
-        self._mapping = mapping
-
-    def data(self, name: str) -> NDArray[np.uint8]:
-        """The bytes of a tensor: a read-only view of shape [nbytes]."""
-        info = self.tensors[name]
-        return np.frombuffer(self._mapping, np.uint8, info.nbytes, info.offset)
 
     def check_types(self, supported: tuple[WeightType, ...] = SUPPORTED) -> None:
         """Raise ModelFileError, naming the first tensor, when a weight type is not among `supported`."""
@@ -56,6 +48,19 @@ class GGUFFile:
                     f"{self.path}: tensor {info.name!r}: weight type {info.type.name} "
                     f"(number {int(info.type)}) is not supported; supported: {names(supported)}"
                 )
+
+
+class GGUFFile(GGUFHeader):
+    """A model file; a context manager. Views that `data` gave keep the mapping alive after close()."""
+
+    def __init__(self, header: GGUFHeader, mapping: mmap) -> None:
+        super().__init__(header.path, header.size, header.version, header.metadata, header.tensors)
+        self._mapping = mapping
+
+    def data(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of a tensor: a read-only view of shape [nbytes]."""
+        info = self.tensors[name]
+        return np.frombuffer(self._mapping, np.uint8, info.nbytes, info.offset)
 
     def close(self) -> None:
         unmap(self._mapping)
@@ -73,10 +78,21 @@ def read_gguf(path: Path) -> GGUFFile:
     """Map a file and check all of it but the weights' values. Raises ModelFileError."""
     mapping = map_file(path)
     try:
-        return parse(path, mapping)
+        return GGUFFile(parse(Cursor(mapping, len(mapping), path)), mapping)
     except BaseException:
         unmap(mapping)
         raise
+
+
+def read_prefix(prefix: bytes, size: int, name: str) -> GGUFHeader:
+    """The header of a file of `size` bytes from its beginning.
+
+    Raises MoreNeeded when more of it is needed, and ModelFileError as read_gguf does.
+    """
+    if len(prefix) < min(size, HEAD_BYTES):
+        raise MoreNeeded(min(size, HEAD_BYTES))
+    check_head(name, prefix[:HEAD_BYTES], size)
+    return parse(Cursor(prefix, size, name))
 
 
 def map_file(path: Path) -> mmap:
@@ -87,13 +103,17 @@ def map_file(path: Path) -> mmap:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
             size = file.seek(0, 2)
-            if len(head) < 8 or head[:4] != b"GGUF":
-                raise ModelFileError(
-                    f"{path}: not a GGUF file: it is {describe(head, size)}. Pull or download the model again."
-                )
+            check_head(path, head, size)
             return mmap(file.fileno(), 0, access=ACCESS_READ)
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def check_head(path: Path | str, head: bytes, size: int) -> None:
+    if len(head) < 8 or head[:4] != b"GGUF":
+        raise ModelFileError(
+            f"{path}: not a GGUF file: it is {describe(head, size)}. Pull or download the model again."
+        )
 
 
 def unmap(mapping: mmap) -> None:
@@ -102,8 +122,7 @@ def unmap(mapping: mmap) -> None:
         mapping.close()
 
 
-def parse(path: Path, mapping: mmap) -> GGUFFile:
-    cursor = Cursor(mapping, path)
+def parse(cursor: Cursor) -> GGUFHeader:
     cursor.position = 4
     version = cursor.u32()
     check_version(cursor, version)
@@ -112,7 +131,7 @@ def parse(path: Path, mapping: mmap) -> GGUFFile:
     cursor.place = "the metadata"
     refuse_shards(cursor, metadata)
     tensors = read_tensors(cursor, tensor_count, alignment_of(cursor, metadata))
-    return GGUFFile(path, mapping, version, metadata, tensors)
+    return GGUFHeader(cursor.path, cursor.size, version, metadata, tensors)
 
 
 def check_version(cursor: Cursor, version: int) -> None:

@@ -70,7 +70,7 @@ def known_type(cursor: Cursor, number: int) -> WeightType:
 
 def check_places(cursor: Cursor, tensors: dict[str, TensorInfo]) -> None:
     """Raise ModelFileError for the first tensor, in order of place, that ends outside or shares its bytes."""
-    size, end, before = len(cursor.data), 0, ""
+    size, end, before = cursor.size, 0, ""
     for info in sorted(tensors.values(), key=lambda info: info.offset):
         cursor.place = f"tensor {info.name!r}"
         last = info.offset + info.nbytes

@@ -12,8 +12,8 @@ import pytest
 from puma.config.engine import EngineConfig
 from puma.models.architectures import llama
 from puma.models.formats.gguf import read_gguf
-from puma.models.model import hyperparameters as read_shape
 from puma.models.model import load_model
+from puma.models.outline import read_shape
 from puma.models.sizes import machine_sizes
 from puma.models.tensors import Tensors
 from puma.models.weights import allocate, commit
@@ -41,7 +41,7 @@ def test_sizes_are_those_of_the_arrays(tmp_path, shape, code, options):
     model = load_model(tiny.path, EngineConfig(**options))
     with read_gguf(tiny.path) as file:
         hyperparameters = read_shape(file, shape.vocabulary)
-        buffers = llama.build(hyperparameters, Tensors(file)).buffers
+        buffers = llama.build(hyperparameters, Tensors.of(file)).buffers
     sizes = machine_sizes(buffers, hyperparameters, model.plan, model.limits)
     arrays = [*model._machine._kept, *model._machine._rope]
     assert sum(taken(array) for array in arrays) == sizes.kv_bytes + sizes.scratch_bytes
