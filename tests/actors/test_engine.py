@@ -180,7 +180,7 @@ async def test_a_wrong_request_fails_alone(open_house):
 
 async def test_what_the_pool_can_never_hold_is_refused_and_the_next_is_answered(open_house):
     house = await open_house(blocks=2)
-    too_much, little = house.submit(max_tokens=40), house.submit(max_tokens=20)
+    too_much, little = house.submit(Tokens(tuple(prompt_of(1, 32)))), house.submit(max_tokens=40)
     (event,) = await answer(too_much)
     assert "the KV cache holds 32 tokens (2 blocks of 16)" in event.error.message
     assert isinstance((await answer(little))[-1], Done)

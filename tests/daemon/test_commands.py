@@ -117,7 +117,7 @@ def test_run_with_a_cache_in_float32():
     assert "Paris" in shown.stdout
     refused = puma("run", MODEL, QUESTION, "--kv-dtype", "f8")
     assert refused.returncode == 2
-    assert "kv_dtype = 'f8' (flag --kv-dtype): must be f16, f32" in refused.stderr
+    assert "--kv-dtype = 'f8' (command line): expected f16 or f32" in refused.stderr
 
 
 def test_run_answers_standard_input():

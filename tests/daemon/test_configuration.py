@@ -111,7 +111,9 @@ def test_messages_to_act_on(command, flags, expected):
     assert [line for line in shown.stderr.splitlines() if not line.startswith("puma: loading")] == [f"puma: {expected}"]
 
 
-def test_the_bounds_that_a_message_names_do_work():
+def test_the_bounds_that_a_message_names_do_work(monkeypatch):
+    # Compiled kernels are in the usual place.
+    monkeypatch.delenv("PUMA_HOME")
     shown = puma("run", MODEL, "hi", "--memory-pool-bytes", "1kB")
     low = re.search(r"must be (\S+) to (\S+): one block", shown.stderr)[1]
     assert puma("run", MODEL, "hi", "--memory-pool-bytes", low, "--default-max-tokens", "1").returncode == 1
