@@ -22,7 +22,9 @@ SHARES = (("weights", "█"), ("KV cache", "▓"), ("scratch and process", "▒"
 def facts_lines(facts: ModelFacts) -> list[str]:
     """About the model alone."""
     shape = f"{facts.layers} layers, {facts.kv_heads} KV heads of {facts.head_dim}"
+    origin = [_line("source", f"not fetched; its header was read from {facts.source}")] if facts.remote else []
     return [
+        *origin,
         _line("model", f"{facts.name}: {facts.architecture}, {shape}, context {facts.context_length:,} tokens"),
         _line("weights", f"{format_size(facts.stored_bytes)} stored, {format_size(facts.weight_bytes)} loaded"),
     ]

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from puma.models.store.address import address_of
 from puma.models.store.catalogue import CATALOGUE, find
 from puma.models.store.errors import StoreError
 
@@ -16,6 +17,8 @@ def resolve(name_or_path: str) -> Path:
     exists = bool(name_or_path) and os.path.exists(name_or_path)
     if not named and exists:
         return Path(name_or_path)
+    if not named and address_of(name_or_path):
+        raise StoreError(f"{name_or_path} can be planned with, but not served yet: download it, and name the file")
     if not named and name_or_path.endswith(".gguf"):
         raise StoreError(f"there is no file {name_or_path!r}")
     entry = find(name_or_path)
