@@ -22,6 +22,9 @@ from puma.kernels import cpu
 
 UNUSED_SECONDS = 30 * 24 * 3600
 
+FOLDER_NAME = "PUMA_COMPILE_FOLDER"
+"""Environment variable by which a process that compiles for another is told the other's folder; not for users."""
+
 
 def digest() -> str:
     """Sixteen hex digits that change whenever the compiled code could."""
@@ -35,7 +38,12 @@ def digest() -> str:
 
 
 def cache_folder() -> Path:
-    """The first folder of these that can be written: PUMA_HOME, the user's cache, a temporary one of our own."""
+    """The first folder of these that can be written: PUMA_HOME, the user's cache, a temporary one of our own.
+
+    Its name is the digest.
+    """
+    if told := os.environ.get(FOLDER_NAME):
+        return Path(told)
     home = chosen_home()
     candidates = [home / "cache"] if home else []
     candidates.append(platformdirs.user_cache_path("puma"))
@@ -48,7 +56,14 @@ def cache_folder() -> Path:
         if os.access(folder, os.W_OK):
             prune(folder)
             return folder
-    return Path(tempfile.mkdtemp(prefix="puma-kernels-"))
+    folder = Path(tempfile.mkdtemp(prefix="puma-kernels-")) / digest()
+    folder.mkdir()
+    return folder
+
+
+def is_current() -> bool:
+    """Whether the folder in use still belongs to the sources as they are now."""
+    return Path(numba_config.CACHE_DIR).name == digest()
 
 
 def prune(current: Path) -> None:

@@ -54,7 +54,10 @@ def pack_tiles(code, file, inner, order, packed, first, last):
         outputs = min(LANES, order.size - tile * LANES)
         rows = np.empty((outputs, file.shape[1]), np.uint8)
         for output in range(outputs):
-            rows[output] = file[order[tile * LANES + output]]
+            row = order[tile * LANES + output]
+            # Not as a slice: the error for shapes that differ would take as long to compile as all the rest.
+            for column in range(file.shape[1]):
+                rows[output, column] = file[row, column]
         if code == Q4_0_CODE:
             pack_q4(rows, packed[tile], outputs, inner // BLOCK, 2)
         elif code == Q4_1_CODE:

@@ -19,7 +19,7 @@ from puma.models.errors import ModelFileError
 from puma.models.formats.gguf import read_gguf
 from puma.models.machine import Machine
 from puma.models.outline import Outline, read_outline
-from puma.models.plan import limits_of, plan_model
+from puma.models.plan import available_cores, limits_of, plan_model
 from puma.models.rope import rope_tables
 from puma.models.step import StepInput, StepOutput, read_chosen
 from puma.models.tensors import Tensors
@@ -80,8 +80,9 @@ def load_model(path: Path, config: EngineConfig, *, progress: Progress = lambda 
         outline = read_outline(file, Tensors.of(file))
         facts = outline.facts(path.stem, str(path), remote=False)
         plan = plan_model(outline, facts, config, available_bytes())
+        cores = available_cores()
         # Only now: what is wrong with a file is told before anyone has waited for the compiler.
-        compile_entries(lambda part: progress("kernels", part))
+        compile_entries(lambda part: progress("kernels", part), min(config.threads or cores, cores))
         try:
             outline.program.pack(lambda part: progress("weights", part))
         except MemoryError:
