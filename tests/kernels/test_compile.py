@@ -24,7 +24,8 @@ def test_another_process_compiles_and_the_next_start_needs_none(tmp_path, proces
     assert (report["hits"], errors) == (ELSEWHERE, "")
     assert len(program.children()) == min(processes, 2)
     *counted, last = report["parts"]
-    assert len(counted) == 2 and 0 < counted[0] < counted[1] < last == 1
+    assert len(counted) == 2
+    assert 0 < counted[0] < counted[1] < last == 1
     report, errors = program.run()
     assert (report, errors) == ({"hits": ELSEWHERE, "parts": [1.0]}, "")
     assert len(program.children()) == min(processes, 2)
@@ -152,7 +153,8 @@ def test_whoever_compiles_does_not_outlive_the_program(tmp_path, number):
     process = program.start()
     end = time.monotonic() + 60
     while len(program.children()) < 2:
-        assert time.monotonic() < end and process.poll() is None
+        assert time.monotonic() < end
+        assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)
