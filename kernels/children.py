@@ -21,12 +21,11 @@ CHILD = "puma.kernels.child"
 READ_BYTES = 4096
 
 
-def compile_apart(names: Sequence[str], processes: int, finished: Callable[[], None]) -> list[str]:
-    """Compile entries ("module:function") into the cache; `finished` is called after each function.
+def compile_apart(shares: Sequence[Sequence[str]], finished: Callable[[], None]) -> list[str]:
+    """Compile entries ("module:function") into the cache, each share in a process; `finished` is called per function.
 
     Returns a description of each process that did not do its work.
     """
-    shares = [names[first::processes] for first in range(min(processes, len(names)))]
     failures: list[str] = []
     said: list[tuple[subprocess.Popen[bytes], Sequence[str], bytearray]] = []
     with selectors.DefaultSelector() as pipes, ExitStack() as living:

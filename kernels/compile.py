@@ -5,7 +5,7 @@ hold is compiled by processes of their own (children.py), and loaded from the ca
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 OPTIONS: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": False}
 
-FUNCTIONS = 203
+FUNCTIONS = 171
 """About as many functions are compiled in all, the library's own included; only the progress shown depends on it."""
 
 
@@ -31,8 +31,11 @@ class Missing(Exception):
 class Entry:
     """A function that Python calls, and the one signature that it is compiled for."""
 
-    def __init__(self, dispatcher: Any, signature: Any) -> None:
-        self.dispatcher, self.signature = dispatcher, signature
+    rank = 1
+    """Those of a lower rank are loaded first."""
+
+    def __init__(self, dispatcher: Any, signature: Any, cost: int) -> None:
+        self.dispatcher, self.signature, self.cost = dispatcher, signature, cost
         self.module: str = dispatcher.py_func.__module__
         self.name: str = f"{self.module}:{dispatcher.py_func.__qualname__}"
 
@@ -78,12 +81,15 @@ def kernel(function: Callable[..., Any]) -> Any:
     return numba.njit(**OPTIONS)(function)
 
 
-def entry(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile when compile_entries or the first call asks for it, and keep the machine code on disk (see cache.py)."""
+def entry(signature: Any, *, cost: int = 1) -> Callable[[Callable[..., Any]], Any]:
+    """Compile when compile_entries or the first call asks for it, and keep the machine code on disk (see cache.py).
+
+    `cost` is about how many seconds that takes; only how processes share the work depends on it.
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = numba.njit(cache=True, **OPTIONS)(function)
-        ENTRIES.append(Entry(dispatcher, signature))
+        ENTRIES.append(Entry(dispatcher, signature, cost))
         return dispatcher
 
     return decorate
@@ -120,7 +126,11 @@ def compile_entries(progress: Callable[[float], None], processes: int = 1) -> No
 
     What they fail to compile is compiled here. `progress` is called with the part that is done, 0 to 1.
     """
-    missing = [entry for entry in ENTRIES if not entry.load()]
+    missing: list[Entry] = []
+    for entry in sorted(ENTRIES, key=lambda entry: entry.rank):
+        # Whoever calls a part is bound to it when loaded, so all parts have to be there by then.
+        if (missing and missing[0].rank < entry.rank) or not entry.load():
+            missing.append(entry)
     count = 0
 
     def tell() -> None:
@@ -129,13 +139,21 @@ def compile_entries(progress: Callable[[float], None], processes: int = 1) -> No
         progress(min(0.99, count / FUNCTIONS))
 
     # Nobody else can import what stands in the program itself.
-    names = [entry.name for entry in missing if entry.module != "__main__"]
-    for failure in compile_apart(names, processes, tell):
+    apart = [entry for entry in missing if entry.module != "__main__"]
+    for failure in compile_apart(shares(apart, processes), tell):
         log.warning("a process that was to compile %s; compiling here instead, which takes more memory", failure)
     with counting(tell):
         for entry in missing:
             compile_here(entry)
     progress(1.0)
+
+
+def shares(entries: Sequence[Entry], processes: int) -> list[list[str]]:
+    """The names of entries, divided among up to so many processes that are to end at about the same time."""
+    found: list[list[Entry]] = [[] for _ in range(min(processes, len(entries)))]
+    for each in sorted(entries, key=lambda entry: -entry.cost):
+        min(found, key=lambda share: sum(entry.cost for entry in share)).append(each)
+    return [[entry.name for entry in share] for share in found]
 
 
 def compile_here(entry: Entry) -> None:

@@ -20,12 +20,13 @@ from puma.kernels.operations import (
     sample_rows,
     select_rows,
 )
+from puma.kernels.parts import TABLE, WORD, part
 from puma.kernels.step import ROWS, SAMPLE_TOTAL, STEP_FIELDS
 from puma.kernels.team import BASE, atomic_load, await_job, barrier, publish
 from puma.kernels.vectors import float_of_bits, words
 
 
-@kernel
+@part(WORD(WORD, WORD, TABLE, TABLE, TABLE, TABLE, TABLE, WORD, WORD, WORD, WORD), cost=11)
 def attend(thread, threads, machine, step, shape, source, out, keys, values, scratch, goal):
     """Attention of all runs; the decode runs' spans are folded once all threads have done theirs."""
     shared, partials = machine[at.SHARED], machine[at.PARTIALS]
@@ -82,7 +83,7 @@ def forward(thread, threads, machine):
             goal = barrier(shared, threads, goal)
 
 
-@entry("int64(int64, int64, int64, int64)")
+@entry("int64(int64, int64, int64, int64)", cost=6)
 def run(thread, threads, seen, machine_address):
     """Thread 0: run the step and return 0. Others: step after step; when idle, the newest one's number, at the end -1.
 

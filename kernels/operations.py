@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from numba import types
 
 from puma.kernels.activations import quantise
 from puma.kernels.attention import tile_offset
@@ -11,6 +12,7 @@ from puma.kernels.compile import kernel
 from puma.kernels.elementwise import copy_row, rms_norm, rotate, silu_times, store_key, store_value
 from puma.kernels.embedding import embed
 from puma.kernels.matmul import OUTPUTS, ROW_CHUNK, further, multiply_matrix, store_rows, tile_of
+from puma.kernels.parts import TABLE, WORD, part
 from puma.kernels.program import FLOATS, PADDED, QUANTISED, QUANTISED_STRIDE, SIZE, STRIDE
 from puma.kernels.sample import CHOICE_FIELDS, CHOSEN_FIELDS, choose
 from puma.kernels.static import F16, F32, bytes_of
@@ -56,13 +58,13 @@ def inputs_of(buffer):
     return buffer[QUANTISED], buffer[QUANTISED_STRIDE], buffer[FLOATS], buffer[STRIDE]
 
 
-@kernel
+@part(types.void(WORD, WORD, WORD, TABLE, TABLE, TABLE, types.boolean), cost=7)
 def multiply_rows(thread, threads, rows, source, matrix, out, accumulate):
     target = (out[FLOATS], out[STRIDE])
     multiply_matrix(thread, threads, matrix, rows, inputs_of(source), target, accumulate)
 
 
-@kernel
+@part(types.void(WORD, WORD, WORD, TABLE, TABLE, TABLE, TABLE, WORD), cost=3)
 def gated_rows(thread, threads, rows, source, gate, up, out, scratch):
     """out = silu(source x gate) * (source x up), a tile of sixteen outputs at a time."""
     tiles = -(-gate[OUTPUTS] // LANES)
@@ -129,7 +131,7 @@ def quantise_rows(thread, threads, rows, buffer, outlier):
             quantise(buffer[FLOATS] + row * buffer[STRIDE], buffer[PADDED], where, outlier)
 
 
-@kernel
+@part(types.void(WORD, WORD, TABLE, TABLE, WORD), cost=5)
 def sample_rows(thread, threads, step, logits, weights):
     for sample in range(thread, step[SAMPLE_TOTAL], threads):
         chosen = step[CHOSEN] + 4 * CHOSEN_FIELDS * sample

@@ -46,7 +46,8 @@ READ_ONLY_BYTES = types.Array(types.uint8, 2, "C", readonly=True)
         types.uint8[:, ::1],
         types.int64,
         types.int64,
-    )
+    ),
+    cost=2,
 )
 def pack_tiles(code, file, inner, order, packed, first, last):
     """Pack tiles [first, last): output o of the packed matrix is the file's row order[o]."""

@@ -5,10 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from puma.kernels import cache
+from puma.kernels.compile import shares
 from tests.kernels.compiling import TinyProgram, finish, is_alive
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -163,3 +165,38 @@ def test_whoever_compiles_does_not_outlive_the_program(tmp_path, number):
     while any(is_alive(pid) for pid in program.children()):
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize("trouble", [{}, {"in_child": "os._exit(1)"}])
+def test_parts_are_bound_before_their_caller_is_loaded(tmp_path, trouble):
+    program = TinyProgram(tmp_path, processes=2, **trouble)
+    module = tmp_path / "tiny_entries.py"
+    first, last = module.read_text().replace("return x + 2", "return added(x, 2, x > 100)").rsplit("@entry", 1)
+    module.write_text(f"{first}{PART}@entry{last}")
+    expected = HERE if trouble else ELSEWHERE
+    assert program.run()[0]["hits"] == expected
+    assert program.run()[0]["hits"] == ELSEWHERE
+    # Now the caller is there and the part is not; were the caller loaded, it would call nothing.
+    for file in program.home.rglob("tiny_entries.added-*"):
+        file.unlink()
+    assert program.run()[0]["hits"] == ELSEWHERE
+    assert program.run()[0] == {"hits": ELSEWHERE, "parts": [1.0]}
+
+
+PART = """
+from puma.kernels.parts import WORD, part
+from numba import types
+
+@part(WORD(WORD, WORD, types.boolean), cost=3)
+def added(x, y, negative):
+    return x - y if negative else x + y
+
+"""
+
+
+def test_work_is_shared_by_cost():
+    entries = [SimpleNamespace(name=str(cost), cost=cost) for cost in (2, 7, 3, 5, 11, 6)]
+    assert shares(entries, 2) == [["11", "5", "2"], ["7", "6", "3"]]
+    assert shares(entries, 1) == [["11", "7", "6", "5", "3", "2"]]
+    assert shares(entries, 9) == [["11"], ["7"], ["6"], ["5"], ["3"], ["2"]]
+    assert shares([], 2) == []
