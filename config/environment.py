@@ -10,7 +10,7 @@ from puma.config.setting import ENVIRONMENT, Setting
 PREFIX = "PUMA_"
 FILE_VARIABLE = "PUMA_CONFIG"
 
-OTHERS = {FILE_VARIABLE, "PUMA_HOME", "PUMA_KERNELS", "PUMA_TEST_MODEL"}
+OTHERS = {FILE_VARIABLE, "PUMA_COMPILE_FOLDER", "PUMA_HOME", "PUMA_KERNELS", "PUMA_TEST_MODEL"}
 """Variables that are no options."""
 
 # What Kubernetes sets in every container for a service that is called puma.
