@@ -7,7 +7,7 @@ import pytest
 
 from puma.config.sections import OPTIONS
 from puma.daemon.main import main
-from tests.daemon.daemons import MODEL, puma, pumactl
+from tests.daemon.daemons import MODEL, RunningDaemon, puma, pumactl
 
 WRONG = {
     "count": ["", "0.5", "1.5", "-1", "nan", "true", "x", "9999999999", "9" * 40],
@@ -66,6 +66,13 @@ def test_every_wrong_value_of_every_key(option, capsys, home):
         (line,) = report(capsys, "serve")
         place = rf"\[{option.section}\] {option.key}( = .+)? \({re.escape(str(file))}\)"
         assert re.match(rf"{place}: (expected|must be) ", line), line
+
+
+@pytest.mark.parametrize("key", ["tokens_per_block", "context_length", "max_batch_size", "threads"])
+def test_zero_is_refused_in_a_file_too(key, capsys, home):
+    (home / "puma.toml").write_text(f"[engine]\n{key} = 0\n")
+    (line,) = report(capsys, "serve")
+    assert line.startswith(f"[engine] {key} = 0 ({home / 'puma.toml'}): must be 1")
 
 
 def test_five_mistakes_in_three_sources_are_one_report(capsys, home, monkeypatch):
@@ -183,6 +190,19 @@ def test_the_configuration_in_force(capsys, home, monkeypatch):
     assert "hush" not in saved
     assert main(["config", "schema"]) == 0
     assert '"additionalProperties": false' in capsys.readouterr().out
+
+
+def test_sizes_that_work_but_not_as_one_may_think_are_warned_of(monkeypatch):
+    monkeypatch.delenv("PUMA_HOME")
+    with RunningDaemon("--memory-pool-bytes", "3MiB", "--max-batch-size", "16") as daemon:
+        assert "the context is 8,192 tokens, the KV cache holds 128: longer requests will be refused" in daemon.log()
+        assert "max_batch_size is 16, the KV cache has 8 blocks" in daemon.log()
+        with daemon.client() as client:
+            refused = client.post("/v1/completions", json={"prompt": [1] * 128, "max_tokens": 1})
+            assert refused.status_code == 400
+            assert "memory_pool_bytes = 3317760 would hold it" in refused.json()["error"]["message"]
+            answered = client.post("/v1/completions", json={"prompt": [1] * 120, "max_tokens": 100})
+            assert answered.json()["usage"]["total_tokens"] == 128
 
 
 def test_pumactl_looks_where_the_configuration_says(tmp_path):
