@@ -11,10 +11,11 @@ import msgspec
 from puma.config.configuration import locating
 from puma.config.engine import EngineConfig
 from puma.config.errors import ConfigError, Problem
+from puma.config.fill import fill
 from puma.config.fit import advice
 from puma.config.machine import available_bytes, usable_bytes
+from puma.config.nearest import Planner, flags_of, nearest
 from puma.config.plan import ModelFacts, ModelPlan
-from puma.config.proposals import Planner, fill, flags_of, nearest
 from puma.config.setting import COMMAND_LINE
 from puma.config.sizes import parse_share, parse_size
 from puma.daemon.commands.arguments import configuration, model_name
@@ -24,7 +25,7 @@ from puma.daemon.plan_text import bar_lines, facts_lines, plan_lines
 
 def run(arguments: argparse.Namespace, unread: Sequence[str]) -> int:
     problems: list[Problem] = []
-    budget, length = _budget(arguments.fit, problems), _length(arguments.length, problems)
+    budget, length = _budget(arguments, problems), _length(arguments.length, problems)
     config = configuration(arguments, unread, ("engine", "log"), problems)
     from puma.models.plan import available_cores, plan_model
     from puma.models.store.outline import outline_of
@@ -35,7 +36,8 @@ def run(arguments: argparse.Namespace, unread: Sequence[str]) -> int:
     def planner(engine: EngineConfig) -> ModelPlan:
         return plan_model(outline, facts, engine, available_bytes())
 
-    engine = config.engine if budget is None else fill(config.engine, facts, planner, budget)
+    with locating(config):
+        engine = config.engine if budget is None else fill(config.engine, facts, planner, budget)
     try:
         with locating(config):
             plan = planner(engine)
@@ -96,10 +98,14 @@ def _does_not_fit(model: str, config: EngineConfig, facts: ModelFacts, error: Co
     return Exit.USAGE
 
 
-def _budget(text: str | None, problems: list[Problem]) -> int | None:
-    """Bytes, from "60%" of the memory or a size."""
+def _budget(arguments: argparse.Namespace, problems: list[Problem]) -> int | None:
+    """Bytes, from "60%" of the memory or a size; None when the configuration is to be taken as it is."""
+    text: str | None = arguments.fit
     if text is None:
         return None
+    if arguments.memory_pool_bytes:
+        allowed = "chooses memory_pool_bytes itself: leave out --memory-pool-bytes"
+        problems.append(Problem(key="--fit", value=text, allowed=allowed, source=COMMAND_LINE))
     try:
         share = parse_share(text)
         return parse_size(text) if share is None else int(share * usable_bytes())

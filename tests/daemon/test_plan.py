@@ -112,7 +112,8 @@ def test_a_share_of_the_memory_is_used_well():
 
 
 def test_what_is_wrong_with_the_command_itself():
-    shown = puma("plan", MODEL, "--fit", "2g", "--length", "0", "--threads", "0", "--port", "1")
+    wrong = ["--fit", "2g", "--memory-pool-bytes", "1GiB", "--length", "0", "--threads", "0", "--port", "1"]
+    shown = puma("plan", MODEL, *wrong)
     assert shown.returncode == 2
-    assert len(shown.stderr.splitlines()) == 4
+    assert len(shown.stderr.splitlines()) == 5
     assert puma("plan", "no-such-model").returncode == 4
