@@ -40,7 +40,9 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         origin = f" ({self.source})" if self.source else ""
-        return f"{self.written or self.key}{self._shown()}{origin}: {self._bounds()}{self.allowed}"
+        line = f"{self.written or self.key}{self._shown()}{origin}: {self._bounds()}{self.allowed}"
+        # Names of keys and files can hold line breaks, and what a terminal takes for commands.
+        return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
 
     def _shown(self) -> str:
         """The value as it is written, cut short."""

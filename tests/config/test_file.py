@@ -57,6 +57,11 @@ def test_names_that_nothing_knows(tmp_path, text, expected):
     assert expected in problem
 
 
+def test_what_a_terminal_takes_for_commands_is_spelled_out(tmp_path):
+    (problem,) = problems(tmp_path, '[engine]\n"a\\u001b[31m\\nb" = "\\u001b[0m"')
+    assert problem.startswith(r"[engine] a\x1b[31m\nb = '\x1b[0m' (FILE): no such key")
+
+
 def test_a_misspelt_secret_is_not_repeated(tmp_path):
     (problem,) = problems(tmp_path, '[server]\napi_keyy = "hush"')
     assert "hush" not in problem
