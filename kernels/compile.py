@@ -124,13 +124,17 @@ def counting(tell: Callable[[], None]) -> AbstractContextManager[Any]:
 def compile_entries(progress: Callable[[float], None], processes: int = 1) -> None:
     """Load every entry, after up to so many processes have compiled what the cache does not hold.
 
-    What they fail to compile is compiled here. `progress` is called with the part that is done, 0 to 1.
+    What they fail to compile is compiled here. `progress` is called with the part that is done, 0 to 1; not at all when
+    nothing has to be compiled.
     """
     missing: list[Entry] = []
     for entry in sorted(ENTRIES, key=lambda entry: entry.rank):
         # Whoever calls a part is bound to it when loaded, so all parts have to be there by then.
         if (missing and missing[0].rank < entry.rank) or not entry.load():
             missing.append(entry)
+    if not missing:
+        return
+    progress(0.0)
     count = 0
 
     def tell() -> None:
