@@ -102,14 +102,16 @@ class Desk:
 
     def publish(self, emitted: Emitted) -> None:
         """Hand on what a step yielded."""
+        for begun in emitted.begun:
+            self._door.start(begun.sequence)
+            if begun.sequence in self._answers:
+                self._answers[begun.sequence][1].cached_tokens = begun.cached_tokens
         for token in emitted.tokens:
             if token.sequence in self._answers:
                 self._add(token, *self._answers[token.sequence])
         for ended in emitted.ended:
             if ended.sequence in self._answers:
                 self._close(ended, *self._answers[ended.sequence])
-        for sequence in emitted.started:
-            self._door.start(sequence)
 
     def _add(self, token: NewToken, guest: Guest, transcript: Transcript) -> None:
         piece, hit = transcript.push(token)
@@ -131,7 +133,8 @@ class Desk:
             self._finish("stop" if hit else ended.finish, guest, transcript)
 
     def _finish(self, finish: FinishReason, guest: Guest, transcript: Transcript) -> None:
-        guest.submit.reply.put(Done(finish, transcript.prompt_tokens, transcript.completion_tokens))
+        done = Done(finish, transcript.prompt_tokens, transcript.completion_tokens, transcript.cached_tokens)
+        guest.submit.reply.put(done)
         self._forget(guest)
 
     def _fail(self, guest: Guest, error: RequestError) -> None:

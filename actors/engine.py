@@ -150,6 +150,7 @@ def limits(engine: Engine) -> Limits:
         tokens_per_block=engine.plan.tokens_per_block,
         max_batch_size=engine.config.max_batch_size,
         max_step_tokens=engine.config.max_step_tokens,
+        prefix_caching=engine.config.prefix_caching,
     )
 
 

@@ -1,4 +1,4 @@
-"""The KV-cache actor: one Reserve in, one Grant out, over the block pool. It knows blocks, and no tokens."""
+"""The KV-cache actor: one Reserve in, one Grant out, over the block pool. It knows blocks, and what they hold."""
 
 import trio
 

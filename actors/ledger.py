@@ -13,15 +13,18 @@ from puma.actors import policy
 from puma.actors.channels import LOOK_AHEAD
 from puma.actors.messages import (
     Admit,
+    Begun,
     Emitted,
     Ended,
     Grant,
     NewToken,
+    Open,
     Opened,
     Reserve,
     Run,
     Sampled,
     SequenceId,
+    Shared,
     SlotBlocks,
     StepPlan,
     StepResult,
@@ -62,6 +65,8 @@ class Counts(msgspec.Struct):
     generated_tokens: int = 0
     prompt_tokens: int = 0
     """Of prompts read to their end."""
+    cached_tokens: int = 0
+    """How many of those were found cached."""
 
 
 class Ledger:
@@ -70,7 +75,10 @@ class Ledger:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.available = limits.blocks
-        """Free blocks in the pool: exact, since no one else asks the pool."""
+        """Blocks in the pool that no sequence holds: exact, since no one else asks the pool."""
+        self.cached = 0
+        """How many of those still hold what a sequence may begin with."""
+        self.shared: tuple[Shared, ...] = ()
         self.roster = Roster(limits)
         self.counts = Counts()
         self.flights: deque[Flight] = deque()
@@ -78,7 +86,8 @@ class Ledger:
         self._asked: tuple[Reserve, Wish] | None = None
         self._tokens: list[NewToken] = []
         self._ended: list[Ended] = []
-        self._started: list[SequenceId] = []
+        self._begun: list[Begun] = []
+        self._distrusted: list[SequenceId] = []
 
     def admit(self, message: Admit) -> None:
         """Take in a sequence."""
@@ -103,6 +112,8 @@ class Ledger:
         sampled = {one.sequence: one for one in result.sampled}
         for sequence, run in flight.riders:
             sequence.advance(Returned())
+            if result.failure is None:
+                self._confirm(sequence, run, sampled.get(sequence.id))
             if sequence.has_ended:
                 continue
             if result.failure is not None:
@@ -114,13 +125,16 @@ class Ledger:
         """What the next step gives back and wants; None when there is nothing to plan, or enough is planned."""
         if len(self.flights) == LOOK_AHEAD:
             return None
-        wish = policy.wish(self.roster.view(self.available), self.limits)
+        wish = policy.wish(self.roster.view(self.available, self.shared), self.limits)
         for sequence_id in wish.yielding:
             self.roster.sequences[sequence_id].advance(Yielded())
         release = self.roster.releasable()
         if not release and not wish.runs:
             return None
-        reserve = Reserve(self._step, release, wish.growing, wish.opening)
+        opening = tuple(self._open(one.sequence) for one in wish.opening)
+        filled = self.roster.filled() if self.limits.prefix_caching else ()
+        distrusted, self._distrusted = tuple(self._distrusted), []
+        reserve = Reserve(self._step, release, wish.growing, opening, filled, distrusted)
         self._asked = (reserve, wish)
         return reserve
 
@@ -129,16 +143,14 @@ class Ledger:
         if self._asked is None or self._asked[0].step != grant.step:
             raise RuntimeError(f"a grant for step {grant.step} arrived, which was not asked for")
         (reserve, wish), self._asked = self._asked, None
-        self.available = grant.available
+        self.available, self.cached, self.shared = grant.available, grant.cached, grant.shared
         for sequence_id in reserve.release:
             self.roster.release(sequence_id)
         blocks = {one.sequence: one.block_ids for one in grant.appended}
-        opened = tuple(
-            self._seat(one.sequence, len(blocks[one.sequence]))
-            for one in wish.opening
-            if one.sequence not in grant.refused
-        )
-        shares = policy.plan(wish, grant.refused, self.limits)
+        granted = {one.sequence for one in wish.opening} - {*grant.refused}
+        cached = {one.sequence: one.cached_tokens for one in grant.appended if one.sequence in granted}
+        opened = tuple(self._seat(one, len(blocks[one]), found) for one, found in cached.items())
+        shares = policy.plan(wish, cached, self.limits)
         if not shares:
             return None
         appended = tuple(SlotBlocks(self.roster.slot_of(one), ids) for one, ids in blocks.items())
@@ -152,16 +164,22 @@ class Ledger:
 
     def take_emitted(self) -> Emitted | None:
         """What has happened since the last call; None when nothing has."""
-        if not (self._tokens or self._ended or self._started):
+        if not (self._tokens or self._ended or self._begun):
             return None
-        emitted = Emitted(tuple(self._tokens), tuple(self._ended), tuple(self._started))
-        self._tokens, self._ended, self._started = [], [], []
+        emitted = Emitted(tuple(self._tokens), tuple(self._ended), tuple(self._begun))
+        self._tokens, self._ended, self._begun = [], [], []
         return emitted
 
-    def _seat(self, sequence_id: SequenceId, blocks: int) -> Opened:
-        if isinstance(self.roster.sequences[sequence_id].state, Waiting):
-            self._started.append(sequence_id)
-        return self.roster.seat(sequence_id, blocks)
+    def _open(self, sequence_id: SequenceId) -> Open:
+        sequence = self.roster.sequences[sequence_id]
+        return Open(sequence_id, sequence.length + 1, sequence.token_ids())
+
+    def _seat(self, sequence_id: SequenceId, blocks: int, cached: int) -> Opened:
+        sequence = self.roster.sequences[sequence_id]
+        if isinstance(sequence.state, Waiting):
+            sequence.cached = cached
+            self._begun.append(Begun(sequence_id, cached))
+        return self.roster.seat(sequence_id, blocks, cached)
 
     def _board(self, share: Share, grown: int) -> tuple[Sequence, Run]:
         """Plan a sequence's part of the next step, its table having grown by `grown` blocks."""
@@ -173,6 +191,14 @@ class Ledger:
         run = Run(before.slot, before.computed, share.count, isinstance(sequence.state, Decoding))
         return sequence, run
 
+    def _confirm(self, sequence: Sequence, run: Run, sampled: Sampled | None) -> None:
+        """What a step wrote may be read by others; unless what it yielded says that it is no good."""
+        if sampled is not None and sampled.token_id == NOT_A_NUMBER:
+            sequence.written.distrust()
+            self._distrusted.append(sequence.id)
+        else:
+            sequence.written.confirm(run.start, run.count, sequence.length)
+
     def _take(self, sequence: Sequence, sampled: Sampled) -> None:
         """A new token: the sequence goes on, or that was its last."""
         if sampled.token_id == NOT_A_NUMBER:
@@ -183,6 +209,7 @@ class Ledger:
         self.counts.generated_tokens += 1
         if len(sequence.generated) == 1:
             self.counts.prompt_tokens += len(sequence.admit.token_ids)
+            self.counts.cached_tokens += sequence.cached
         self._tokens.append(NewToken(sequence.id, sampled.token_id, sampled.logprob, sampled.top))
         if sampled.token_id in sequence.admit.stop_ids:
             self._stop(sequence, Ended(sequence.id, "stop"))

@@ -103,7 +103,17 @@ class Cancel(msgspec.Struct, frozen=True):
     reason: CancelReason
 
 
-# scheduler -> KV cache, once per step; applied in this order: release, open, grow
+# scheduler -> KV cache, once per step; applied in this order: filled, distrusted, release, open, grow
+
+
+class Filled(msgspec.Struct, frozen=True):
+    """Whole blocks of a table have been computed: whoever begins with the same tokens may read them."""
+
+    sequence: SequenceId
+    start: int
+    """Position of the first token, where a block begins."""
+    token_ids: TokenIds
+    """The tokens of one block or several."""
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -111,6 +121,8 @@ class Open(msgspec.Struct, frozen=True):
 
     sequence: SequenceId
     tokens: int
+    token_ids: TokenIds
+    """Those known, fewer than `tokens`; at least the last of them is computed, whatever is found cached."""
 
 
 class Grow(msgspec.Struct, frozen=True):
@@ -127,6 +139,9 @@ class Reserve(msgspec.Struct, frozen=True):
     release: tuple[SequenceId, ...] = ()
     grow: tuple[Grow, ...] = ()
     open: tuple[Open, ...] = ()
+    filled: tuple[Filled, ...] = ()
+    distrusted: tuple[SequenceId, ...] = ()
+    """Sequences whose blocks may hold what is no number: their content, and all that follows it, is forgotten."""
 
 
 # KV cache -> scheduler
@@ -137,6 +152,15 @@ class Appended(msgspec.Struct, frozen=True):
 
     sequence: SequenceId
     block_ids: tuple[int, ...]
+    cached_tokens: int = 0
+    """Tokens in the first of these blocks that are computed already."""
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """Blocks that exactly these sequences hold, two at least; free only when all of them have released theirs."""
+
+    sequences: frozenset[SequenceId]
+    blocks: int
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -146,7 +170,11 @@ class Grant(msgspec.Struct, frozen=True):
     appended: tuple[Appended, ...]
     refused: tuple[SequenceId, ...]
     available: int
-    """Free blocks after this grant."""
+    """Blocks that no sequence holds after this grant."""
+    cached: int = 0
+    """How many of those still hold tokens that a sequence may begin with."""
+    shared: tuple[Shared, ...] = ()
+    """All that are shared after this grant; whatever is not named here has one holder."""
 
 
 # scheduler -> executor
@@ -233,13 +261,20 @@ class Ended(msgspec.Struct, frozen=True):
     failure: str = ""
 
 
+class Begun(msgspec.Struct, frozen=True):
+    """A sequence waits no longer: said once, when it first gets blocks."""
+
+    sequence: SequenceId
+    cached_tokens: int = 0
+    """How many of its prompt's tokens need not be computed."""
+
+
 class Emitted(msgspec.Struct, frozen=True):
-    """Read in this order: tokens, ended, started."""
+    """Read in this order: begun, tokens, ended."""
 
     tokens: tuple[NewToken, ...]
     ended: tuple[Ended, ...]
-    started: tuple[SequenceId, ...] = ()
-    """Sequences that wait no longer: each is named once, when it first gets blocks."""
+    begun: tuple[Begun, ...] = ()
 
 
 # intake -> handler, through Reply
@@ -273,6 +308,8 @@ class Done(msgspec.Struct, frozen=True):
     finish: FinishReason
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int = 0
+    """Tokens of the prompt that were not computed for this request, but found in the prefix cache."""
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -304,12 +341,18 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     blocks_total: int
     blocks_used: int
+    """Held by sequences."""
+    blocks_cached: int
+    """Held by none, and kept for prompts that begin alike; they are given to whoever needs memory."""
     sequences: tuple[SequenceState, ...]
     steps: int
     busy_seconds: float
     """Time spent in compiled steps since boot."""
     generated_tokens: int
     prompt_tokens: int
+    """Of prompts read to their end."""
+    cached_tokens: int
+    """How many of those were found in the prefix cache."""
 
 
 class Ask(msgspec.Struct, frozen=True):

@@ -11,11 +11,13 @@ def overview(ledger: Ledger, model: str) -> Snapshot:
         model=model,
         blocks_total=ledger.limits.blocks,
         blocks_used=ledger.limits.blocks - ledger.available,
+        blocks_cached=ledger.cached,
         sequences=tuple(line(sequence) for sequence in ledger.roster.sequences.values()),
         steps=ledger.counts.steps,
         busy_seconds=ledger.counts.busy_seconds,
         generated_tokens=ledger.counts.generated_tokens,
         prompt_tokens=ledger.counts.prompt_tokens,
+        cached_tokens=ledger.counts.cached_tokens,
     )
 
 

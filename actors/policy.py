@@ -7,12 +7,13 @@ A step is decided in two halves, with the KV cache's grant between them: `wish` 
 Blocks go to the oldest first. When they run out the youngest yields, so the oldest always advances.
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 import msgspec
 
-from puma.actors.messages import Grow, Open, SequenceId
+from puma.actors.messages import Grow, SequenceId
 from puma.actors.sequence import Decoding, Prefilling
+from puma.actors.shared_blocks import Departures, Held
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +24,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_batch_size: int
     max_step_tokens: int
     """At least max_batch_size, so that every decoding sequence can run in every step."""
+    prefix_caching: bool = False
+    """Whether an admission may find part of its tokens computed already."""
 
     def blocks_for(self, tokens: int) -> int:
         """Blocks that hold this many tokens."""
@@ -47,6 +50,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Blocks free once the releases of this step are done."""
     returning: int
     """Blocks that come back without anyone yielding, when results in flight have arrived."""
+    shared: tuple[Held, ...] = ()
+    """Blocks that more than one sequence holds, or held until others left: free when all have left."""
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -61,7 +66,8 @@ class Wish(msgspec.Struct, frozen=True):
 
     yielding: tuple[SequenceId, ...]
     growing: tuple[Grow, ...]
-    opening: tuple[Open, ...]
+    opening: tuple[Candidate, ...]
+    """The last one may be refused; the others fit."""
     decoding: tuple[SequenceId, ...]
     prefilling: tuple[Share, ...]
     """With the tokens that each still has to catch up with."""
@@ -73,7 +79,7 @@ class Wish(msgspec.Struct, frozen=True):
 
 def wish(view: View, limits: Limits) -> Wish:
     """Give blocks to the running sequences, oldest first, then open as many waiting ones as fit."""
-    available, returning = view.available, view.returning
+    pool = Departures(view.available, view.returning, view.shared)
     running = list(view.running)
     yielding: list[SequenceId] = []
     growing: list[Grow] = []
@@ -86,21 +92,18 @@ def wish(view: View, limits: Limits) -> Wish:
             continue
         tokens = state.computed + 1
         need = limits.blocks_for(tokens) - state.blocks
-        while need > available + returning and len(running) >= place:
+        while need > pool.available + pool.returning and len(running) >= place:
             victim, held = running.pop()
             yielding.append(victim)
-            if held.in_flight:
-                returning += held.blocks
-            else:
-                available += held.blocks
+            pool.leave(victim, held.blocks, late=held.in_flight > 0)
         if len(running) < place:
             break
-        if need > available:
+        if need > pool.available:
             # It waits for blocks that are on their way; nobody younger may have them first.
-            returning -= need - available
-            available = 0
+            pool.returning -= need - pool.available
+            pool.available = 0
             continue
-        available -= need
+        pool.available -= need
         decoding.append(sequence)
         if need:
             growing.append(Grow(sequence, tokens))
@@ -109,28 +112,39 @@ def wish(view: View, limits: Limits) -> Wish:
     )
     everyone_runs = not yielding and len(decoding) + len(prefilling) == len(running)
     room = limits.max_step_tokens - len(decoding) - sum(share.count for share in prefilling)
-    opening = admissions(view, limits, available, room) if everyone_runs else ()
+    opening = admissions(view, limits, pool.available, room) if everyone_runs else ()
     return Wish(tuple(yielding), tuple(growing), opening, tuple(decoding), prefilling)
 
 
-def admissions(view: View, limits: Limits, available: int, room: int) -> tuple[Open, ...]:
-    """First come, first served: those whose tokens and one more fit, while the step has room for some of them."""
-    opening: list[Open] = []
+def admissions(view: View, limits: Limits, available: int, room: int) -> tuple[Candidate, ...]:
+    """First come, first served: those whose tokens and one more fit, while the step has room for some of them.
+
+    One more is tried that does not fit by this count: only the KV cache knows how much of it others hold already.
+    Not when nobody runs, since then its turn comes, and a step in which nothing happens must not be asked for.
+    """
+    opening: list[Candidate] = []
     for candidate in view.waiting:
         need = limits.blocks_for(candidate.length + 1)
-        if room <= 0 or need > available:
+        if room <= 0:
+            break
+        if need > available:
+            if limits.prefix_caching and view.running:
+                opening.append(candidate)
             break
         available -= need
         room -= candidate.length
-        opening.append(Open(candidate.sequence, candidate.length + 1))
+        opening.append(candidate)
     return tuple(opening)
 
 
-def plan(wish: Wish, refused: Collection[SequenceId], limits: Limits) -> tuple[Share, ...]:
-    """Divide the step's tokens: one to each that decodes, the rest to prompts, oldest first."""
+def plan(wish: Wish, cached: Mapping[SequenceId, int], limits: Limits) -> tuple[Share, ...]:
+    """Divide the step's tokens: one to each that decodes, the rest to prompts, oldest first.
+
+    `cached` has all that were opened, with how many of their tokens are computed already.
+    """
     shares = [Share(sequence, 1) for sequence in wish.decoding]
     room = limits.max_step_tokens - len(shares)
-    opened = [Share(one.sequence, one.tokens - 1) for one in wish.opening if one.sequence not in refused]
+    opened = [Share(one.sequence, one.length - cached[one.sequence]) for one in wish.opening if one.sequence in cached]
     for wanted in (*wish.prefilling, *opened):
         count = min(wanted.count, room)
         if count == 0:

@@ -2,9 +2,10 @@
 
 import bisect
 import heapq
+from collections.abc import Iterable
 from itertools import islice
 
-from puma.actors.messages import Admit, Opened, SequenceId
+from puma.actors.messages import Admit, Filled, Opened, SequenceId, Shared
 from puma.actors.policy import Candidate, Limits, View
 from puma.actors.sequence import (
     Decoding,
@@ -15,6 +16,7 @@ from puma.actors.sequence import (
     SeatTaken,
     Sequence,
 )
+from puma.actors.shared_blocks import Departures, Held
 
 
 def by_arrival(sequence: Sequence) -> int:
@@ -28,6 +30,7 @@ class Roster:
         self.sequences: dict[SequenceId, Sequence] = {}
         self._waiting: list[Sequence] = []
         self._seated: list[Sequence] = []
+        self._tokens_per_block = limits.tokens_per_block
         self._slots = list(range(limits.max_batch_size))
         """Free slots, a heap: the lowest is taken first."""
         self._closed: list[int] = []
@@ -46,12 +49,13 @@ class Roster:
         self._waiting.remove(sequence)
         del self.sequences[sequence.id]
 
-    def seat(self, sequence_id: SequenceId, blocks: int) -> Opened:
-        """A waiting sequence gets a slot and its first blocks."""
+    def seat(self, sequence_id: SequenceId, blocks: int, cached: int) -> Opened:
+        """A waiting sequence gets a slot and its first blocks, in which `cached` tokens are computed already."""
         sequence = self.sequences[sequence_id]
         self._waiting.remove(sequence)
         slot = heapq.heappop(self._slots)
-        sequence.advance(SeatTaken(slot, blocks, sequence.length))
+        sequence.advance(SeatTaken(slot, blocks, sequence.length, cached))
+        sequence.written.begin(cached)
         bisect.insort(self._seated, sequence, key=by_arrival)
         admit = sequence.admit
         return Opened(slot, sequence.id, sequence.token_ids(), admit.sampling, len(sequence.generated))
@@ -85,20 +89,29 @@ class Roster:
         closed, self._closed = tuple(self._closed), []
         return closed
 
-    def view(self, available: int) -> View:
-        """What the policy sees when `available` blocks are free before this step's releases."""
+    def filled(self) -> tuple[Filled, ...]:
+        """Blocks whose tokens are known to be computed, and were not named before."""
+        filled: list[Filled] = []
+        for sequence in self._seated:
+            span = sequence.written.tell(self._tokens_per_block)
+            if span is not None:
+                filled.append(Filled(sequence.id, span[0], sequence.token_ids_between(*span)))
+        return tuple(filled)
+
+    def view(self, available: int, shared: Iterable[Shared] = ()) -> View:
+        """What the policy sees when `available` blocks are free, and these shared, before this step's releases."""
         running: list[tuple[SequenceId, Prefilling | Decoding]] = []
-        returning = free_slots = 0
+        departures = Departures(available, 0, (Held(one.sequences, one.blocks) for one in shared))
+        free_slots = 0
         yielded = False
         for sequence in self._seated:
             match sequence.state:
                 case Leaving(_, blocks, in_flight, then):
                     yielded = yielded or isinstance(then, Preempted)
                     free_slots += in_flight == 0
-                    available += 0 if in_flight else blocks
-                    returning += blocks if in_flight else 0
+                    departures.leave(sequence.id, blocks, late=in_flight > 0)
                 case Decoding(_, blocks) if sequence.last_token_planned:
-                    returning += blocks
+                    departures.leave(sequence.id, blocks, late=True)
                 case Prefilling() | Decoding() as state:
                     running.append((sequence.id, state))
                 case state:
@@ -107,4 +120,10 @@ class Roster:
         # One that has yielded is older than all that wait: nobody enters before it can.
         first = () if yielded else islice(self._waiting, free_slots)
         waiting = tuple(Candidate(one.id, one.length) for one in first)
-        return View(running=tuple(running), waiting=waiting, available=available, returning=returning)
+        return View(
+            running=tuple(running),
+            waiting=waiting,
+            available=departures.available,
+            returning=departures.returning,
+            shared=departures.shared,
+        )

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from puma.actors.messages import Admit, FinishReason, SequenceId, TokenIds
+from puma.actors.written import Written
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -72,11 +73,12 @@ State = Waiting | Preempted | Prefilling | Decoding | Leaving | Finished | Abort
 
 
 class SeatTaken(msgspec.Struct, frozen=True):
-    """A slot and blocks for `length` known tokens and one more."""
+    """A slot and blocks for `length` known tokens and one more; `cached` of them are computed already."""
 
     slot: int
     blocks: int
     length: int
+    cached: int = 0
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -117,8 +119,8 @@ class IllegalTransition(RuntimeError):
 def transition(state: State, event: Event) -> State | None:
     """The state after an event; None when the event is illegal in this state."""
     match state, event:
-        case Waiting() | Preempted(), SeatTaken(slot, blocks, length):
-            return Prefilling(slot, blocks, 0, length, 0)
+        case Waiting() | Preempted(), SeatTaken(slot, blocks, length, cached) if cached < length:
+            return Prefilling(slot, blocks, cached, length, 0)
         case Waiting() | Preempted(), Stopped(then):
             return then
         case Prefilling(slot, blocks, computed, length, in_flight), Planned(count, grown):
@@ -146,14 +148,17 @@ def transition(state: State, event: Event) -> State | None:
 class Sequence:
     """One admitted sequence: what was asked, what it has generated, and where it stands."""
 
-    __slots__ = ("admit", "arrival", "generated", "state")
+    __slots__ = ("admit", "arrival", "cached", "generated", "state", "written")
 
     def __init__(self, admit: Admit, arrival: int) -> None:
         self.admit = admit
         self.arrival = arrival
         """Place in the order of arrival; it keeps it for life."""
         self.generated: list[int] = []
+        self.cached = 0
+        """Tokens of the prompt that were cached when it was first opened."""
         self.state: State = Waiting()
+        self.written = Written()
 
     @property
     def id(self) -> SequenceId:
@@ -205,6 +210,12 @@ class Sequence:
         if not self.generated:
             return self.admit.token_ids
         return np.concatenate([self.admit.token_ids, np.asarray(self.generated, dtype=np.int32)])
+
+    def token_ids_between(self, start: int, end: int) -> TokenIds:
+        """Tokens [start, end) of prompt and output, int32."""
+        prompt = len(self.admit.token_ids)
+        output = self.generated[max(0, start - prompt) : max(0, end - prompt)]
+        return np.concatenate([self.admit.token_ids[start:end], np.asarray(output, dtype=np.int32)])
 
     def advance(self, event: Event) -> None:
         """Take an event. Raises IllegalTransition, and stays as it is, when the state does not allow it."""

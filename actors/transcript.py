@@ -17,6 +17,7 @@ class Transcript:
 
     def __init__(self, submit: Submit, prompt_tokens: int, tokenizer: Tokenizer) -> None:
         self.prompt_tokens = prompt_tokens
+        self.cached_tokens = 0
         self.completion_tokens = 0
         self._tokenizer = tokenizer
         self._wants_logprobs = submit.sampling.logprobs >= 0

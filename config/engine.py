@@ -70,6 +70,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     kv_dtype: Annotated[
         KVDtype, choice("Precision of the KV cache; f32 takes twice the memory of f16 for each token.")
     ] = "f16"
+    prefix_caching: Annotated[bool, choice("Reuse the KV cache of prompts that begin alike.")] = True
     threads: (
         Annotated[int, count(1, 1024, "Threads that compute; auto: the cores this process may use.", "threads")] | None
     ) = None

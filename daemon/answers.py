@@ -84,6 +84,7 @@ class Answers:
             choice = self.choices[index]
             choice.finish = end.finish
             choice.prompt_tokens, choice.completion_tokens = end.prompt_tokens, end.completion_tokens
+            choice.cached_tokens = end.cached_tokens
         return [*((index, _join(parts)) for index, parts in pieces.items()), *ends]
 
     async def collect(self) -> list[Choice]:

@@ -55,6 +55,7 @@ def limits_of(config: EngineConfig, context: int) -> Limits:
         samples=config.max_batch_size,
         threads=config.threads or available_cores(),
         context=context,
+        sharing=config.prefix_caching,
     )
 
 

@@ -27,6 +27,8 @@ class Limits(msgspec.Struct, frozen=True):
     samples: int
     threads: int
     context: int
+    sharing: bool
+    """Whether sequences may share blocks."""
 
 
 class BufferSizes(msgspec.Struct, frozen=True):
@@ -70,19 +72,25 @@ class Sizes(msgspec.Struct, frozen=True):
 
 def machine_sizes(buffers: Sequence[Rows], shape: Hyperparameters, plan: MemoryPlan, limits: Limits) -> Sizes:
     """Those of the machine that runs a program with these buffers."""
-    # Enough as long as no two sequences share a block.
-    span_total = limits.samples + plan.tokens // SPAN + 1
     return Sizes(
         layer=plan.pool_bytes // (2 * shape.layers),
         layers=shape.layers,
         buffers=tuple(buffer_sizes(rows, limits) for rows in buffers),
-        partials=span_total * batch_attention.partial_bytes(shape.heads, shape.head_dim),
+        partials=most_spans(plan, limits) * batch_attention.partial_bytes(shape.heads, shape.head_dim),
         scratch=max(GATED_SCRATCH, batch_attention.scratch_bytes(shape.head_dim)),
         weights=4 * padded(shape.vocabulary) + CACHE_LINE,
         threads=limits.threads,
         shared=shared_bytes(limits.threads),
         rope=rope_bytes(limits.context, shape.head_dim),
     )
+
+
+def most_spans(plan: MemoryPlan, limits: Limits) -> int:
+    """The spans of all sequences in one step, at most."""
+    if limits.sharing:
+        # Each can be as long as the pool. What is never used is never touched.
+        return limits.samples * -(-min(limits.context, plan.tokens) // SPAN)
+    return limits.samples + plan.tokens // SPAN + 1
 
 
 def buffer_sizes(rows: Rows, limits: Limits) -> BufferSizes:

@@ -65,10 +65,15 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, tag="status"):
     """HTTP requests with a sequence in the engine."""
     blocks_total: int
     blocks_used: int
+    """Held by sequences."""
+    blocks_cached: int
+    """Held by none, and kept for prompts that begin alike."""
     tokens_per_block: int
     context_length: int
     prompt_tokens: int
-    """Of all prompts since the daemon began, computed."""
+    """Of all prompts that were read since the daemon began."""
+    cached_tokens: int
+    """How many of those were found in the prefix cache, and not computed."""
     generated_tokens: int
     steps: int
     busy_seconds: float

@@ -10,11 +10,13 @@ COLUMNS = ("request", "state", "prompt", "generated", "blocks")
 def status_text(status: Status) -> str:
     """A few lines about the daemon, then one per sequence."""
     share = 100 * status.blocks_used / status.blocks_total
+    hits = 100 * status.cached_tokens / max(1, status.prompt_tokens)
     tokens = status.tokens_per_block
     lines = [
         f"Puma {status.version} · {status.model} · {status.address} · {status.state}",
         f"process   {status.pid}, up {duration(status.uptime_seconds)}",
         f"blocks    {status.blocks_used:,} of {status.blocks_total:,} in use ({share:.0f} %), {tokens} tokens each",
+        f"cached    {status.blocks_cached:,} blocks more, {hits:.0f} % of prompt tokens were found cached",
         f"context   {status.context_length:,} tokens",
         f"tokens    {status.prompt_tokens:,} of prompts, {status.generated_tokens:,} generated",
         f"steps     {status.steps:,}, {status.busy_seconds:,.1f} s computing",

@@ -20,6 +20,7 @@ from puma.daemon.wire.openai import (
     ChunkChoice,
     Delta,
     FinishReason,
+    PromptTokensDetails,
     TextChoice,
     TextCompletion,
     Usage,
@@ -46,6 +47,7 @@ class Choice(msgspec.Struct):
     finish: FinishReason = "stop"
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
 
 
 class Form(Protocol):
@@ -69,7 +71,8 @@ class Form(Protocol):
 def total_usage(choices: Sequence[Choice]) -> Usage:
     prompt = sum(choice.prompt_tokens for choice in choices)
     completion = sum(choice.completion_tokens for choice in choices)
-    return Usage(prompt, completion, prompt + completion)
+    cached = sum(choice.cached_tokens for choice in choices)
+    return Usage(prompt, completion, prompt + completion, PromptTokensDetails(cached))
 
 
 class ChatForm:

@@ -87,10 +87,15 @@ class CompletionRequest(Request, kw_only=True):
 # responses
 
 
+class PromptTokensDetails(msgspec.Struct):
+    cached_tokens: int
+
+
 class Usage(msgspec.Struct):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
+    prompt_tokens_details: PromptTokensDetails
 
 
 class TopLogprob(msgspec.Struct):

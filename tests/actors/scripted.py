@@ -41,7 +41,8 @@ class Slot:
         self.sequence = opened.sequence
         self.known = [int(one) for one in opened.token_ids]
         self.table: list[int] = []
-        self.computed = 0
+        self.computed: int | None = None
+        """The first run says how much is computed already: what it reads of that must be there."""
         self.last = NOTHING
 
 
@@ -74,8 +75,8 @@ class ScriptedExecutor:
         assert len({run.slot for run in plan.runs}) == len(plan.runs) > 0
         for run in plan.runs:
             slot = self.slots[run.slot]
-            assert run.start == slot.computed, "positions are computed in order, each once"
-            slot.computed += run.count
+            assert run.start == slot.computed or slot.computed is None, "positions are computed in order, each once"
+            slot.computed = run.start + run.count
             assert slot.computed <= len(slot.table) * self.tokens_per_block, "no block for a position"
         self.waiting.append(Waiting(plan, {run.slot: self.slots[run.slot] for run in plan.runs}))
 
@@ -107,7 +108,9 @@ class ScriptedExecutor:
         return [self.memory.get(self._place(slot, position), NOTHING) for position in range(end)]
 
     def _write(self, slot: Slot, run: Run) -> None:
+        others = {block for other in self.slots.values() if other is not slot for block in other.table}
         for position in range(run.start, run.start + run.count):
+            assert self._place(slot, position)[0] not in others, "nobody writes into a block that another holds"
             token = slot.known[position] if position < len(slot.known) else slot.last
             self.memory[self._place(slot, position)] = token
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from puma.actors.block_pool import BlockPool
 from puma.actors.ledger import Ledger
-from puma.actors.messages import Admit, Ended, Sampling, SequenceId
+from puma.actors.messages import Admit, Ended, Grant, Reserve, Sampling, SequenceId
 from puma.actors.policy import Limits
 from puma.actors.sequence import Leaving, Preempted, Sequence
 from tests.actors.scripted import END, ScriptedExecutor, lone_run
@@ -20,9 +20,9 @@ def admission(sequence: SequenceId, prompt: list[int], budget: int, stop_ids: tu
     )
 
 
-def prompt_of(sequence: SequenceId, length: int) -> list[int]:
-    """Tokens that no other sequence has."""
-    return [1 + (sequence * 31 + place * 7) % 50 for place in range(length)]
+def prompt_of(family: int, length: int) -> list[int]:
+    """Prompts of one family begin alike; no other family has their tokens."""
+    return [1 + (family * 31 + place * 7) % 50 for place in range(length)]
 
 
 class Simulation:
@@ -38,11 +38,14 @@ class Simulation:
         self.ended: dict[SequenceId, Ended] = {}
         self.started: list[SequenceId] = []
         self.preemptions = 0
+        self.cached_tokens = 0
+        """Found cached by all that were opened."""
         self._idle_results = 0
 
-    def admit(self, prompt_length: int, budget: int) -> SequenceId:
+    def admit(self, prompt_length: int, budget: int, family: int | None = None) -> SequenceId:
+        """One more; its prompt is its own unless a family is given."""
         sequence = len(self.admitted)
-        message = admission(sequence, prompt_of(sequence, prompt_length), budget)
+        message = admission(sequence, prompt_of(sequence if family is None else family, prompt_length), budget)
         self.admitted[sequence] = message
         self.tokens[sequence] = []
         self.ledger.admit(message)
@@ -59,7 +62,7 @@ class Simulation:
             in_flight = {sequence.id for flight in ledger.flights for sequence, _ in flight.riders}
             assert not in_flight & set(reserve.release), "released while a result that mentions it is awaited"
             grant = self.pool.serve(reserve)
-            assert not grant.refused, "the scheduler knows what fits"
+            self.check_refused(reserve, grant)
             plan = ledger.plan(grant)
             before = set(self.yielded())
             assert ledger.available == self.pool.available, "the scheduler's count of free blocks is exact"
@@ -70,6 +73,7 @@ class Simulation:
         self.check_yielding(set(self.yielded()) - before)
         self.pool.check_integrity()
         self.check_blocks()
+        self.check_cache()
         self.take_emitted()
 
     def living(self) -> list[Sequence]:
@@ -98,6 +102,25 @@ class Simulation:
         waiting = [one.id for one in self.living() if one.slot is None] + self.yielded()
         assert not opened or not waiting or max(opened) < min(waiting)
 
+    def check_refused(self, reserve: Reserve, grant: Grant) -> None:
+        """The scheduler knows what fits. It may hope that the cache holds a part of the last one it opens."""
+        if self.limits.prefix_caching and reserve.open:
+            assert grant.refused in ((), (reserve.open[-1].sequence,))
+            assert not grant.refused or self.limits.blocks_for(reserve.open[-1].tokens) > grant.available
+        else:
+            assert not grant.refused
+        for one in grant.appended:
+            self.cached_tokens += one.cached_tokens
+
+    def check_cache(self) -> None:
+        """What is cached was computed, and has not been overwritten."""
+        size = self.limits.tokens_per_block
+        for block, contents in self.pool.cache.known().items():
+            tokens = np.frombuffer(contents[-1], np.int32).tolist()
+            assert [self.executor.memory.get((block, place)) for place in range(size)] == tokens
+        assert self.limits.prefix_caching or not self.pool.cache.known()
+        assert self.ledger.cached == self.pool.cache.idle
+
     def check_blocks(self) -> None:
         """Each sequence holds what the scheduler thinks, and never a slot with another."""
         seated = [one for one in self.ledger.roster.sequences.values() if one.slot is not None]
@@ -116,9 +139,9 @@ class Simulation:
         for ended in emitted.ended:
             assert ended.sequence not in self.ended, "ended twice"
             self.ended[ended.sequence] = ended
-        for sequence in emitted.started:
-            assert sequence not in self.started, "started twice"
-            self.started.append(sequence)
+        for begun in emitted.begun:
+            assert begun.sequence not in self.started, "started twice"
+            self.started.append(begun.sequence)
 
     def check_progress(self) -> None:
         """The oldest is in a step at least once in three: blocks that others give back are two results away."""

@@ -1,5 +1,6 @@
 """The KV-cache actor over its two channels."""
 
+import numpy as np
 import pytest
 import trio
 
@@ -8,15 +9,19 @@ from puma.actors.kv_cache import run_kv_cache
 from puma.actors.messages import Appended, Grant, Grow, Open, Reserve
 
 
+def tokens(token: int, count: int):
+    return np.full(count, token, np.int32)
+
+
 async def test_each_reserve_is_answered_by_one_grant(nursery):
     reserves, inbox = trio.open_memory_channel[Reserve](1)
     scheduler, grants = trio.open_memory_channel(1)
     nursery.start_soon(run_kv_cache, inbox, scheduler, BlockPool(4, 16))
-    reserves.send_nowait(Reserve(0, open=(Open(7, 20), Open(8, 40))))
+    reserves.send_nowait(Reserve(0, open=(Open(7, 20, tokens(7, 19)), Open(8, 40, tokens(8, 39)))))
     assert await grants.receive() == Grant(0, (Appended(7, (0, 1)),), (8,), 2)
     reserves.send_nowait(Reserve(1, grow=(Grow(7, 33),)))
     assert await grants.receive() == Grant(1, (Appended(7, (2,)),), (), 1)
-    reserves.send_nowait(Reserve(2, release=(7,), open=(Open(8, 64),)))
+    reserves.send_nowait(Reserve(2, release=(7,), open=(Open(8, 64, tokens(8, 63)),)))
     assert await grants.receive() == Grant(2, (Appended(8, (0, 1, 2, 3)),), (), 0)
     nursery.cancel_scope.cancel()
 

@@ -14,29 +14,34 @@ from tests.actors.simulation import Simulation
 
 def limits_strategy():
     return st.builds(
-        lambda blocks, tokens_per_block, batch, more: Limits(
-            blocks=blocks, tokens_per_block=tokens_per_block, max_batch_size=batch, max_step_tokens=batch + more
+        lambda blocks, tokens_per_block, batch, more, caching: Limits(
+            blocks=blocks,
+            tokens_per_block=tokens_per_block,
+            max_batch_size=batch,
+            max_step_tokens=batch + more,
+            prefix_caching=caching,
         ),
         st.integers(2, 14),
         st.sampled_from([1, 2, 4]),
         st.integers(1, 5),
         st.integers(0, 8),
+        st.booleans(),
     )
 
 
 def lengths(data, limits):
-    """Prompt and budget that fit in the pool, which is all that intake promises."""
+    """Prompt and budget that fit in the pool, which is all that intake promises; and whose prompts it is like."""
     tokens = limits.blocks * limits.tokens_per_block
     prompt = data.draw(st.integers(1, tokens - 1), "prompt")
-    return prompt, data.draw(st.integers(1, tokens - prompt), "budget")
+    return prompt, data.draw(st.integers(1, tokens - prompt), "budget"), data.draw(st.integers(0, 2), "family")
 
 
 class LedgerMachine(RuleBasedStateMachine):
     """Arrivals, results, cancellations, failed steps and answers that are no numbers, in any order.
 
     The simulation checks at each turn: no block leaked, none owned twice, the count of free blocks exact, no growth
-    refused, no release too early, the youngest yields, first come first served. At the end: everyone ended, and got
-    exactly the tokens of the lone run.
+    refused, no release too early, the youngest yields, first come first served, nothing cached that was not computed,
+    nothing written where another reads. At the end: everyone ended, and got exactly the tokens of the lone run.
     """
 
     simulation: Simulation

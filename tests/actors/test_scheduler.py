@@ -7,7 +7,7 @@ from puma.actors.answer import Answer
 from puma.actors.block_pool import BlockPool
 from puma.actors.channels import LOOK_AHEAD, open_channels
 from puma.actors.ledger import Ledger
-from puma.actors.messages import Ask, Cancel, Emitted, Ended, Grant, NewToken, Sampled, Snapshot, StepResult
+from puma.actors.messages import Ask, Begun, Cancel, Emitted, Ended, Grant, NewToken, Sampled, Snapshot, StepResult
 from puma.actors.policy import Limits
 from puma.actors.scheduler import run_scheduler
 from puma.config.engine import EngineConfig
@@ -65,7 +65,7 @@ async def test_a_sequence_goes_from_admission_to_its_end(stage):
     stage.tell(admission(1, [5, 6, 7], budget=3))
     first, second = await stage.plan(), await stage.plan()
     assert [(run.start, run.count, run.samples) for run in (*first.runs, *second.runs)] == [(0, 3, True), (3, 1, True)]
-    assert await stage.emitted() == Emitted((), (), (1,))
+    assert await stage.emitted() == Emitted((), (), (Begun(1),))
     stage.tell(result(0, (1, 40)))
     third = await stage.plan()
     assert third.runs[0].start == 4
@@ -102,7 +102,7 @@ async def test_messages_that_arrive_while_a_grant_is_awaited_are_kept_in_order(s
     stage.tell(stage.pool.serve(reserve))
     assert [opened.sequence for opened in (await stage.channels.plans[1].receive()).opened] == [1]
     assert [opened.sequence for opened in (await stage.plan()).opened] == [3]
-    assert await stage.emitted() == Emitted((), (Ended(2, "cancelled"),), (1, 3))
+    assert await stage.emitted() == Emitted((), (Ended(2, "cancelled"),), (Begun(1), Begun(3)))
 
 
 async def test_all_that_has_happened_is_seen_by_one_plan(stage):

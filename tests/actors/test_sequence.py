@@ -29,6 +29,7 @@ FINISHED, ABORTED = Finished("stop"), Aborted("cancelled")
 
 LEGAL = [
     (Waiting(), SeatTaken(3, 2, 20), Prefilling(3, 2, 0, 20, 0)),
+    (Waiting(), SeatTaken(3, 2, 20, 16), Prefilling(3, 2, 16, 20, 0)),
     (Waiting(), Stopped(ABORTED), ABORTED),
     (Preempted(), SeatTaken(3, 2, 20), Prefilling(3, 2, 0, 20, 0)),
     (Preempted(), Stopped(ABORTED), ABORTED),
@@ -92,6 +93,7 @@ def test_only_these_pairs_of_state_and_event_are_legal():
     ("state", "event"),
     [
         (Prefilling(0, 2, 8, 20, 0), Planned(13, 0)),
+        (Waiting(), SeatTaken(0, 2, 16, 16)),
         (Decoding(0, 2, 8, 0), Planned(2, 0)),
         (Decoding(0, 2, 8, 0), Returned()),
         (Leaving(0, 2, 1, FINISHED), Released()),
@@ -115,6 +117,11 @@ def test_a_sequence_has_its_prompt_and_its_output():
     assert sequence.length == 5
     assert sequence.token_ids().tolist() == [1, 2, 3, 8, 9]
     assert sequence.token_ids().dtype == np.int32
+    for start in range(6):
+        for end in range(start, 6):
+            between = sequence.token_ids_between(start, end)
+            assert between.tolist() == [1, 2, 3, 8, 9][start:end]
+            assert between.dtype == np.int32
 
 
 def test_the_last_token_is_planned_when_the_budget_is_in_flight():
