@@ -87,7 +87,9 @@ class PoolMachine(RuleBasedStateMachine):
         for one in grant.appended:
             cached = one.cached_tokens // size
             fresh = one.block_ids[cached:]
-            assert not {*fresh} & {block for table in self.held.values() for block in table}, "no writer gets a block twice"
+            assert not {*fresh} & {block for table in self.held.values() for block in table}, (
+                "no writer gets a block twice"
+            )
             assert not {*fresh} & {*self.pool.cache.known()}, "what is cached is not written"
             for block in fresh:
                 self.memory.pop(block, None)
