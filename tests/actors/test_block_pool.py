@@ -1,6 +1,7 @@
-"""The block pool: no block leaked, shared only by content, `available` exact, consecutive blocks where there are some."""
+"""The block pool: no block leaked, shared by content only, `available` exact, consecutive where there are some."""
 
 from collections import Counter
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -126,7 +127,7 @@ class PoolMachine(RuleBasedStateMachine):
         if hasattr(self, "pool"):
             self.pool.check_integrity()
             assert self.pool.tables == self.held
-            assert self.pool.available == self.pool.blocks - len({*sum(self.held.values(), [])})
+            assert self.pool.available == self.pool.blocks - len({*chain(*self.held.values())})
 
     @invariant()
     def what_is_cached_is_what_was_written_there(self):

@@ -1,5 +1,7 @@
 """The prefix cache alone: found by tokens and not by hashes, given up in the right order, forgotten when distrusted."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from puma.actors import prefix_cache
@@ -195,7 +197,7 @@ def test_a_growing_table_in_a_pool_full_of_cache_finds_consecutive_blocks():
     assert pool.cache.idle == 248
     pool.run(99, "abc", grow=100)
     table = pool.tables[99]
-    breaks = sum(right != left + 1 for left, right in zip(table, table[1:], strict=False))
+    breaks = sum(right != left + 1 for left, right in pairwise(table))
     assert breaks <= 6
 
 

@@ -1,90 +1,18 @@
 """The four actors on a tiny model, its executor included: answers are what each request gets alone."""
 
-from contextlib import asynccontextmanager
-
 import pytest
-import trio
 
-from puma.actors.engine import run_engine
 from puma.actors.errors import EngineFailed
-from puma.actors.messages import Done, Failed, Piece, Sampling, Started, Submit, Tokens
-from puma.actors.reply import Reply
-from puma.config.engine import EngineConfig
+from puma.actors.messages import Failed, Started
 from puma.config.memory import VALUE_BYTES
-from puma.models.model import load_model
+from tests.actors.real_engine import answer, ask, ask_all, collect, engine_of, nothing_left, submit
 from tests.tiny import KV_DTYPES, Tiny
 
 PROMPTS = [[(5 * n + 3 * k) % 250 + 2 for k in range(3 + 9 * n)] for n in range(12)]
 
 
-@asynccontextmanager
-async def engine(tmp_path, **options):
-    options = {"memory_pool_bytes": 2 << 20, "threads": 2} | options
-    config = EngineConfig(**options)
-    model = load_model(Tiny(tmp_path / "tiny.gguf", 3).path, config)
-    try:
-        async with trio.open_nursery() as nursery:
-            yield await nursery.start(run_engine, model, config, model.plan)
-            nursery.cancel_scope.cancel()
-    finally:
-        model.close()
-
-
-def submit(engine, name, ids, max_tokens=40, **sampling):
-    options = {"temperature": 0.8, "seed": len(ids), "logprobs": 3} | sampling
-    reply = Reply()
-    engine.submit(
-        Submit(
-            request_id=name,
-            prompt=Tokens(tuple(ids)),
-            sampling=Sampling(**options),
-            max_tokens=max_tokens,
-            reply=reply,
-        )
-    )
-    return reply
-
-
-async def collect(reply):
-    """All events of an answer."""
-    events = []
-    while not events or not isinstance(events[-1], Done | Failed):
-        events += await reply.take()
-    return events
-
-
-def answer(events):
-    """Everything the client sees, to be compared exactly."""
-    pieces = [event for event in events if isinstance(event, Piece)]
-    return "".join(piece.text for piece in pieces), [one for piece in pieces for one in piece.logprobs], events[-1]
-
-
-async def ask(engine, name, ids, **options):
-    return answer(await collect(submit(engine, name, ids, **options)))
-
-
-async def ask_all(engine, prompts, **options):
-    answers = [None] * len(prompts)
-
-    async def one(index):
-        answers[index] = await ask(engine, f"all-{index}", prompts[index], **options)
-
-    async with trio.open_nursery() as nursery:
-        for index in range(len(prompts)):
-            nursery.start_soon(one, index)
-    return answers
-
-
-async def nothing_left(engine):
-    """Blocks come back once the last step that was planned ahead has ended."""
-    with trio.fail_after(5):
-        await engine.drained()
-        for _ in range(500):
-            snapshot = await engine.snapshot()
-            if not snapshot.blocks_used:
-                break
-            await trio.sleep(0.01)
-    assert (snapshot.blocks_used, snapshot.sequences) == (0, ())
+def engine(tmp_path, **options):
+    return engine_of(Tiny(tmp_path / "tiny.gguf", 3).path, **({"memory_pool_bytes": 2 << 20} | options))
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])

@@ -99,6 +99,18 @@ def test_the_same_bits_on_any_number_of_threads_and_any_block_size(tiny, kv_dtyp
     assert len(seen) == 1
 
 
+def test_many_long_sequences_may_share_a_small_pool(tiny):
+    model = load(tiny, memory_pool_bytes=512 * 512, max_batch_size=32)
+    assert model.plan.tokens == 512
+    batches = Batches(model)
+    batches.tables = np.tile(np.arange(model.plan.blocks, dtype=np.int32), (32, 1))
+    batches.step((0, 0, PROMPT))
+    alone = [bits(batches.step((0, 300 + n, [n + 5]))) for n in range(200)][-1]
+    output = batches.step(*((slot, 499, [204]) for slot in range(32)))
+    assert {bits(output, slot) for slot in range(32)} == {alone}
+    model.close()
+
+
 def test_a_slot_continues_with_the_token_it_sampled(model):
     batches = Batches(model)
     first = batches.step((0, 0, PROMPT[:10]))
