@@ -9,6 +9,7 @@ from puma.actors.door import Door
 from puma.actors.errors import BadRequest, EngineFailed, ShuttingDown
 from puma.actors.messages import (
     Admit,
+    Begun,
     Cancel,
     Chat,
     Done,
@@ -151,6 +152,14 @@ def test_every_token_counts_and_the_end_has_no_text(visit):
     visit.ended("stop")
     assert events(submit)[1:] == [Piece("hello"), Piece("!"), Done("stop", 2, 3)]
     assert not visit.door.guests
+
+
+def test_what_was_found_cached_is_told_at_the_end_however_it_comes(visit):
+    stopped, ended = visit.hand_in(Text("hi"), stop=("o",)), visit.hand_in(Text("ho"))
+    tokens = tuple(NewToken(sequence, token, 0.0, ()) for sequence, token in ((1, ord("o")), (2, ord("a"))))
+    visit.desk.publish(Emitted(tokens, (Ended(2, "length"),), (Begun(1, 1), Begun(2, 7))))
+    assert events(stopped)[-1] == Done("stop", 2, 1, 1)
+    assert events(ended)[-1] == Done("length", 2, 1, 7)
 
 
 def test_the_end_has_no_text_even_if_it_is_an_ordinary_token():

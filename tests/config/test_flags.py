@@ -62,6 +62,19 @@ def test_values():
     assert (config.server.host, config.server.port, config.log.level) == ("::1", 0, "debug")
 
 
+@pytest.mark.parametrize(("text", "value"), [("on", True), ("true", True), ("off", False), ("false", False)])
+def test_switches(text, value):
+    arguments = parsed(f"--prefix-caching={text}")[1]
+    assert build(EngineConfig, settings_from_flags(arguments, EngineConfig)).prefix_caching is value
+
+
+@pytest.mark.parametrize("text", ["", "On", "yes", "1"])
+def test_anything_else_is_no_switch(text):
+    assert problems(EngineConfig, f"--prefix-caching={text}") == [
+        f"prefix_caching = {text!r} (flag --prefix-caching): expected on, off, true or false"
+    ]
+
+
 def test_all_problems_at_once_with_what_was_written_and_where():
     assert problems("--memory-pool-bytes=2g", "--threads=0", "--context-length=many", "--port") == [
         "--port (command line): needs a value: expected a whole number, 0 to 65535",

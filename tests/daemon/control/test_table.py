@@ -23,9 +23,11 @@ def test_columns_are_aligned():
         requests=2,
         blocks_total=284,
         blocks_used=142,
+        blocks_cached=71,
         tokens_per_block=16,
         context_length=8192,
         prompt_tokens=1234567,
+        cached_tokens=308642,
         generated_tokens=1,
         steps=2,
         busy_seconds=0.5,
@@ -36,7 +38,8 @@ def test_columns_are_aligned():
     )
     lines = status_text(status).splitlines()
     assert lines[2] == "blocks    142 of 284 in use (50 %), 16 tokens each"
-    assert "1,234,567 of prompts" in lines[4]
+    assert lines[3] == "cached    71 blocks more, 25 % of prompt tokens were found cached"
+    assert "1,234,567 of prompts" in lines[5]
     assert lines[-3:] == [
         "request      state     prompt  generated  blocks",
         "chatcmpl-1   decoding      10          5       1",

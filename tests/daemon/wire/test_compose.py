@@ -40,9 +40,15 @@ def test_usage_is_null_on_chunks_only_when_it_will_come():
 
 
 def test_whole_answers_always_have_usage():
-    choices = [Choice("a", finish="stop", prompt_tokens=2, completion_tokens=3), Choice("b", finish="length")]
-    assert total_usage(choices).total_tokens == 5
+    first = Choice("a", finish="stop", prompt_tokens=2, completion_tokens=3, cached_tokens=1)
+    choices = [first, Choice("b", finish="length", prompt_tokens=5, cached_tokens=4)]
+    assert total_usage(choices).total_tokens == 10
     for form in (ChatForm(Envelope("id", 1, "m", "f")), TextForm(Envelope("id", 1, "m", "f"))):
         whole = plain(form.whole(choices))
-        assert whole["usage"] == {"prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 5}
+        assert whole["usage"] == {
+            "prompt_tokens": 7,
+            "completion_tokens": 3,
+            "total_tokens": 10,
+            "prompt_tokens_details": {"cached_tokens": 5},
+        }
         assert [choice["finish_reason"] for choice in whole["choices"]] == ["stop", "length"]
