@@ -55,9 +55,16 @@ class BlockPool:
             self._release(sequence)
         # What the running ones need is theirs before anyone is let in.
         reserved = sum(self._missing(grow.sequence, grow.tokens) for grow in reserve.grow)
-        opened = [(new.sequence, self._open(new, reserved)) for new in reserve.open]
-        appended = [granted for _, granted in opened if granted is not None]
-        refused = tuple(sequence for sequence, granted in opened if granted is None)
+        appended: list[Appended] = []
+        refused: list[SequenceId] = []
+        room = reserve.room
+        for new in reserve.open:
+            granted = self._open(new, reserved) if room > 0 else None
+            if granted is None:
+                refused.append(new.sequence)
+                continue
+            appended.append(granted)
+            room -= len(new.token_ids) - granted.cached_tokens
         for grow in reserve.grow:
             need = self._missing(grow.sequence, grow.tokens)
             if need > self.available:
@@ -66,7 +73,7 @@ class BlockPool:
                 appended.append(Appended(grow.sequence, self._append(grow.sequence, need)))
         if self._sharing_changed:
             self._shared, self._sharing_changed = shared_blocks(self.tables, self.holders), False
-        return Grant(reserve.step, tuple(appended), refused, self.available, self.cache.idle, self._shared)
+        return Grant(reserve.step, tuple(appended), tuple(refused), self.available, self.cache.idle, self._shared)
 
     def check_integrity(self) -> None:
         """Raise PoolError unless every block is free, or idle, or held as often as is counted, and runs are whole."""

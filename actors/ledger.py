@@ -134,7 +134,7 @@ class Ledger:
         opening = tuple(self._open(one.sequence) for one in wish.opening)
         filled = self.roster.filled() if self.limits.prefix_caching else ()
         distrusted, self._distrusted = tuple(self._distrusted), []
-        reserve = Reserve(self._step, release, wish.growing, opening, filled, distrusted)
+        reserve = Reserve(self._step, release, wish.growing, opening, wish.room, filled, distrusted)
         self._asked = (reserve, wish)
         return reserve
 

@@ -139,6 +139,8 @@ class Reserve(msgspec.Struct, frozen=True):
     release: tuple[SequenceId, ...] = ()
     grow: tuple[Grow, ...] = ()
     open: tuple[Open, ...] = ()
+    room: int = 0
+    """Tokens of those opened that the step can compute; once they are used up, the others are refused."""
     filled: tuple[Filled, ...] = ()
     distrusted: tuple[SequenceId, ...] = ()
     """Sequences whose blocks may hold what is no number: their content, and all that follows it, is forgotten."""

@@ -67,7 +67,9 @@ class Wish(msgspec.Struct, frozen=True):
     yielding: tuple[SequenceId, ...]
     growing: tuple[Grow, ...]
     opening: tuple[Candidate, ...]
-    """The last one may be refused; the others fit."""
+    """Their blocks are there, but for the last one's it may be; whoever comes after `room` is used up is refused."""
+    room: int
+    """Tokens of those opened that the step can compute."""
     decoding: tuple[SequenceId, ...]
     prefilling: tuple[Share, ...]
     """With the tokens that each still has to catch up with."""
@@ -112,27 +114,25 @@ def wish(view: View, limits: Limits) -> Wish:
     )
     everyone_runs = not yielding and len(decoding) + len(prefilling) == len(running)
     room = limits.max_step_tokens - len(decoding) - sum(share.count for share in prefilling)
-    opening = admissions(view, limits, pool.available, room) if everyone_runs else ()
-    return Wish(tuple(yielding), tuple(growing), opening, tuple(decoding), prefilling)
+    opening = admissions(view, limits, pool.available) if everyone_runs and room > 0 else ()
+    return Wish(tuple(yielding), tuple(growing), opening, max(0, room), tuple(decoding), prefilling)
 
 
-def admissions(view: View, limits: Limits, available: int, room: int) -> tuple[Candidate, ...]:
-    """First come, first served: those whose tokens and one more fit, while the step has room for some of them.
+def admissions(view: View, limits: Limits, available: int) -> tuple[Candidate, ...]:
+    """First come, first served: those whose tokens and one more fit.
 
-    One more is tried that does not fit by this count: only the KV cache knows how much of it others hold already.
-    Not when nobody runs, since then its turn comes, and a step in which nothing happens must not be asked for.
+    How many of their tokens are left to compute, and so how many of them the step has room for, only the KV cache can
+    tell. It may even hold so much of one that does not fit by this count that it does; so that one is tried, too. But
+    not when nobody runs: then its turn comes, and a step in which nothing happens must not be asked for.
     """
     opening: list[Candidate] = []
     for candidate in view.waiting:
         need = limits.blocks_for(candidate.length + 1)
-        if room <= 0:
-            break
         if need > available:
             if limits.prefix_caching and view.running:
                 opening.append(candidate)
             break
         available -= need
-        room -= candidate.length
         opening.append(candidate)
     return tuple(opening)
 

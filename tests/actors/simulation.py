@@ -103,12 +103,17 @@ class Simulation:
         assert not opened or not waiting or max(opened) < min(waiting)
 
     def check_refused(self, reserve: Reserve, grant: Grant) -> None:
-        """The scheduler knows what fits. It may hope that the cache holds a part of the last one it opens."""
-        if self.limits.prefix_caching and reserve.open:
-            assert grant.refused in ((), (reserve.open[-1].sequence,))
-            assert not grant.refused or self.limits.blocks_for(reserve.open[-1].tokens) > grant.available
-        else:
-            assert not grant.refused
+        """The scheduler knows what fits: who is refused came too late for this step.
+
+        Only the last one it opens may not fit, in the hope that the cache holds a part of it.
+        """
+        granted = {one.sequence: one.cached_tokens for one in grant.appended}
+        room = reserve.room
+        for one in reserve.open:
+            fits = room > 0 and self.limits.blocks_for(one.tokens) <= grant.available
+            assert one.sequence in granted or not fits
+            assert one.sequence in granted or room <= 0 or (self.limits.prefix_caching and one is reserve.open[-1])
+            room -= len(one.token_ids) - granted.get(one.sequence, 0)
         for one in grant.appended:
             self.cached_tokens += one.cached_tokens
 

@@ -12,6 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from puma.actors.block_pool import BlockPool, PoolError
 from puma.actors.messages import Filled, Grow, Open, Reserve
 
+ROOM = 10**6
+
 
 def ids(*tokens):
     return np.array(tokens, np.int32)
@@ -57,10 +59,12 @@ class PoolMachine(RuleBasedStateMachine):
             self.tokens[sequence] += data.draw(tokens(more * self.pool.tokens_per_block))
             grow.append(Grow(sequence, (len(self.held[sequence]) + more) * self.pool.tokens_per_block))
         openings = [self.draw_opening(data) for _ in range(data.draw(st.integers(0, 3)))]
-        grant = self.pool.serve(Reserve(5, tuple(release), tuple(grow), tuple(openings), filled, tuple(distrusted)))
+        room = data.draw(st.sampled_from([ROOM, 0, 5, 10]))
+        reserve = Reserve(5, tuple(release), tuple(grow), tuple(openings), room, filled, tuple(distrusted))
+        grant = self.pool.serve(reserve)
         assert grant.step == 5
         assert not {*self.pool.cache.known()} & {block for one in distrusted for block in self.held[one]}
-        self.check(grant, release, grow, openings, free)
+        self.check(grant, release, grow, openings, room, free)
 
     def fill(self, data, sequence):
         """More of its blocks, within the tokens it has."""
@@ -80,7 +84,7 @@ class PoolMachine(RuleBasedStateMachine):
         self.tokens[sequence] = token_ids
         return Open(sequence, len(token_ids) + 1, ids(*token_ids))
 
-    def check(self, grant, release, grow, openings, free):
+    def check(self, grant, release, grow, openings, room, free):
         size = self.pool.tokens_per_block
         for sequence in release:
             del self.held[sequence], self.filled[sequence]
@@ -104,11 +108,14 @@ class PoolMachine(RuleBasedStateMachine):
             need = -(-one.tokens // size)
             if one.sequence in grant.refused:
                 assert isinstance(one, Open)
-                assert need > free
+                assert need > free or room <= 0
                 del self.tokens[one.sequence]
             else:
                 assert len(self.held[one.sequence]) == need
-                free -= need if isinstance(one, Open) else 0
+                if isinstance(one, Open):
+                    assert room > 0
+                    free -= need
+                    room -= len(one.token_ids) - self.filled[one.sequence] * size
         assert grant.available == self.pool.available
         assert grant.cached == self.pool.cache.idle
         self.check_shared(grant.shared)
@@ -150,7 +157,7 @@ class PoolMachine(RuleBasedStateMachine):
             grant = self.pool.serve(Reserve(6, release=tuple(self.held)))
             assert grant.available == self.pool.blocks
             whole = opening(-1, self.pool.blocks * self.pool.tokens_per_block)
-            assert self.pool.serve(Reserve(7, open=(whole,))).refused == ()
+            assert self.pool.serve(Reserve(7, room=ROOM, open=(whole,))).refused == ()
 
 
 def some(data, sequences):
@@ -171,7 +178,7 @@ def table(pool: BlockPool, sequence: int) -> list[int]:
 
 def test_a_lone_sequence_gets_consecutive_blocks_and_grows_by_them():
     pool = BlockPool(100, 16)
-    pool.serve(Reserve(0, open=(opening(1, 40 * 16),)))
+    pool.serve(Reserve(0, room=ROOM, open=(opening(1, 40 * 16),)))
     for blocks in range(41, 101):
         pool.serve(Reserve(blocks, grow=(Grow(1, blocks * 16),)))
     assert table(pool, 1) == list(range(100))
@@ -180,7 +187,7 @@ def test_a_lone_sequence_gets_consecutive_blocks_and_grows_by_them():
 def test_several_sequences_grow_side_by_side_without_being_cut():
     pool = BlockPool(128, 16)
     for sequence in range(4):
-        pool.serve(Reserve(0, open=(opening(sequence, 2 * 16),)))
+        pool.serve(Reserve(0, room=ROOM, open=(opening(sequence, 2 * 16),)))
     for blocks in range(3, 16):
         pool.serve(Reserve(0, grow=tuple(Grow(sequence, blocks * 16) for sequence in range(4))))
     for sequence in range(4):
@@ -190,17 +197,17 @@ def test_several_sequences_grow_side_by_side_without_being_cut():
 
 def test_scattered_blocks_are_used_to_the_last_one():
     pool = BlockPool(9, 1)
-    pool.serve(Reserve(0, open=tuple(opening(sequence, 1) for sequence in range(9))))
+    pool.serve(Reserve(0, room=ROOM, open=tuple(opening(sequence, 1) for sequence in range(9))))
     odd = tuple(sequence for sequence in range(9) if table(pool, sequence)[0] % 2)
-    grant = pool.serve(Reserve(1, release=odd, open=(opening(10, len(odd)),)))
+    grant = pool.serve(Reserve(1, release=odd, room=ROOM, open=(opening(10, len(odd)),)))
     assert sorted(grant.appended[0].block_ids) == [1, 3, 5, 7]
     assert grant.available == 0
 
 
 def test_what_the_running_need_is_not_given_to_newcomers():
     pool = BlockPool(3, 1)
-    pool.serve(Reserve(0, open=(opening(1, 1),)))
-    grant = pool.serve(Reserve(1, grow=(Grow(1, 3),), open=(opening(2, 1),)))
+    pool.serve(Reserve(0, room=ROOM, open=(opening(1, 1),)))
+    grant = pool.serve(Reserve(1, grow=(Grow(1, 3),), room=ROOM, open=(opening(2, 1),)))
     assert grant.refused == (2,)
     assert len(table(pool, 1)) == 3
 
@@ -208,7 +215,7 @@ def test_what_the_running_need_is_not_given_to_newcomers():
 def test_bookkeeping_does_not_grow_with_use():
     pool = BlockPool(64, 16)
     for sequence in range(3000):
-        pool.serve(Reserve(0, release=(sequence - 1,) if sequence else (), open=(opening(sequence, 17),)))
+        pool.serve(Reserve(0, release=(sequence - 1,) if sequence else (), room=ROOM, open=(opening(sequence, 17),)))
         pool.serve(Reserve(0, grow=(Grow(sequence, 64),)))
     assert len(pool._free._largest) < 64
 
@@ -220,19 +227,19 @@ def test_bookkeeping_does_not_grow_with_use():
         (Reserve(0, release=(1, 1)), "sequence 1 has no table"),
         (Reserve(0, grow=(Grow(2, 1),)), "sequence 2 has no table"),
         (Reserve(0, grow=(Grow(1, 160),)), "sequence 1 needs 9 blocks more; 2 are free"),
-        (Reserve(0, open=(opening(1, 1),)), "sequence 1 has a table already"),
+        (Reserve(0, room=ROOM, open=(opening(1, 1),)), "sequence 1 has a table already"),
     ],
 )
 def test_asking_for_what_cannot_be_is_an_error(reserve, message):
     pool = BlockPool(3, 16)
-    pool.serve(Reserve(0, open=(opening(1, 16),)))
+    pool.serve(Reserve(0, room=ROOM, open=(opening(1, 16),)))
     with pytest.raises(PoolError, match=message):
         pool.serve(reserve)
 
 
 def test_integrity_notices_a_block_that_is_owned_twice_or_lost():
     pool = BlockPool(3, 16)
-    pool.serve(Reserve(0, open=(opening(1, 16),)))
+    pool.serve(Reserve(0, room=ROOM, open=(opening(1, 16),)))
     table(pool, 1).append(2)
     with pytest.raises(PoolError, match="3 blocks, but tables"):
         pool.check_integrity()

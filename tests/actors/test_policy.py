@@ -61,8 +61,10 @@ def test_nobody_enters_who_could_not_run_in_this_step():
     assert decision.opening == ()
 
 
-def test_several_enter_while_the_step_has_room():
-    assert wish(view(waiting=[5, 5, 5, 5, 5]), LIMITS).opening == tuple(Candidate(100 + place, 5) for place in range(4))
+def test_as_many_enter_as_fit_and_the_kv_cache_is_told_how_much_the_step_can_compute():
+    decision = wish(view(decoding(5), prefilling(8, 10), waiting=[5, 5, 5, 5, 5], available=8), LIMITS)
+    assert decision.opening == tuple(Candidate(100 + place, 5) for place in range(4))
+    assert decision.room == 16 - 1 - 2
 
 
 def test_the_youngest_yields_for_the_oldest():
@@ -129,13 +131,13 @@ def test_decodes_come_first_and_prompts_share_what_is_left_oldest_first():
 
 
 def test_whoever_is_refused_does_not_run_and_its_share_goes_to_the_next():
-    decision = Wish((), (), (Candidate(100, 12), Candidate(101, 12)), (), ())
+    decision = Wish((), (), (Candidate(100, 12), Candidate(101, 12)), 16, (), ())
     assert plan(decision, {100: 0, 101: 0}, LIMITS) == (Share(100, 12), Share(101, 4))
     assert plan(decision, {101: 0}, LIMITS) == (Share(101, 12),)
 
 
 def test_what_was_found_cached_is_not_computed():
-    decision = Wish((), (), (Candidate(100, 12), Candidate(101, 12)), (), ())
+    decision = Wish((), (), (Candidate(100, 12), Candidate(101, 12)), 16, (), ())
     assert plan(decision, {100: 8, 101: 4}, LIMITS) == (Share(100, 4), Share(101, 8))
 
 

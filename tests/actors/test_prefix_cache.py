@@ -9,6 +9,8 @@ from puma.actors.block_pool import BlockPool
 from puma.actors.messages import Filled, Grow, Open, Reserve
 from puma.actors.prefix_cache import ROOT, PrefixCache, contents
 
+ROOM = 10**6
+
 
 def ids(text: str):
     """One token per letter."""
@@ -101,7 +103,7 @@ class Pool(BlockPool):
 
     def run(self, sequence: int, text: str, *, grow: int = 0) -> int:
         """Open, compute everything; how many tokens were cached."""
-        (granted,) = self.serve(Reserve(0, open=(Open(sequence, len(text) + 1, ids(text)),))).appended
+        (granted,) = self.serve(Reserve(0, room=ROOM, open=(Open(sequence, len(text) + 1, ids(text)),))).appended
         cached, end = granted.cached_tokens, len(text) // 2 * 2
         grown = (Grow(sequence, len(text) + 1 + grow),) if grow else ()
         self.serve(Reserve(0, grow=grown, filled=(Filled(sequence, cached, ids(text)[cached:end]),)))
@@ -144,10 +146,20 @@ def test_idle_blocks_that_are_reused_are_available_no_more():
 def test_an_admission_fits_by_what_it_finds_cached():
     pool = Pool(6)
     pool.run(1, "abcdefgh")
-    refused = pool.serve(Reserve(0, open=(Open(2, 9, ids("ABCDEFGH")),))).refused
+    refused = pool.serve(Reserve(0, room=ROOM, open=(Open(2, 9, ids("ABCDEFGH")),))).refused
     assert refused == (2,)
     assert pool.run(3, "abcdefghi") == 8
     assert pool.available == 0
+
+
+def test_as_many_enter_as_the_step_can_compute_the_rest_of():
+    pool = Pool(64)
+    pool.run(1, "abcdef")
+    openings = tuple(Open(sequence, 10, ids(f"abcdef{sequence}..")) for sequence in range(2, 8))
+    grant = pool.serve(Reserve(0, room=8, open=openings))
+    # Three tokens of each are left to compute; the last one begins.
+    assert [one.sequence for one in grant.appended] == [2, 3, 4]
+    assert grant.refused == (5, 6, 7)
 
 
 def test_the_least_recently_used_goes_first_and_of_a_table_its_end():

@@ -153,6 +153,28 @@ def test_one_that_had_to_yield_goes_on_from_its_own_blocks():
     assert any(begin > 0 for begin in simulation.begins[1][1:])
 
 
+def test_all_who_share_what_is_cached_enter_together():
+    simulation = Watched(limits(max_step_tokens=8))
+    simulation.admit(21, 3, family=0)
+    simulation.run_to_end()
+    for _ in range(4):
+        simulation.admit(21, 3, family=0)
+    simulation.schedule()
+    # One token of each is left to compute.
+    assert [run.count for run in simulation.executor.waiting[0].plan.runs] == [1, 1, 1, 1]
+    simulation.finish()
+
+
+def test_those_who_begin_alike_enter_one_after_the_other_while_nothing_is_cached():
+    simulation = Watched(limits(max_step_tokens=8))
+    for _ in range(3):
+        simulation.admit(21, 3, family=0)
+    simulation.schedule()
+    assert list(simulation.begins) == [0]
+    simulation.finish()
+    assert min(simulation.begins[1] + simulation.begins[2]) >= 8
+
+
 def test_more_fit_than_would_without_sharing():
     simulation = Watched(limits(blocks=10))
     simulation.admit(25, 12, family=0)
