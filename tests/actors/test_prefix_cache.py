@@ -201,16 +201,18 @@ def test_nothing_is_evicted_while_blocks_are_free():
     assert len(found(pool.cache, "abcdef")) == 3
 
 
-def test_a_growing_table_in_a_pool_full_of_cache_finds_consecutive_blocks():
+def test_tables_that_grow_in_a_pool_full_of_cache_still_get_runs_of_blocks():
     pool = Pool(256)
     for sequence in range(8):
         pool.run(sequence, chr(200 + sequence) * 62)
         pool.end(sequence)
     assert pool.cache.idle == 248
-    pool.run(99, "abc", grow=100)
-    table = pool.tables[99]
-    breaks = sum(right != left + 1 for left, right in pairwise(table))
-    assert breaks <= 6
+    for sequence in (98, 99):
+        pool.run(sequence, f"{sequence}x")
+    for tokens in range(6, 106, 2):
+        pool.serve(Reserve(0, grow=(Grow(98, tokens), Grow(99, tokens))))
+    breaks = [sum(right != left + 1 for left, right in pairwise(pool.tables[one])) for one in (98, 99)]
+    assert max(breaks) <= 52 // 2
 
 
 def test_what_was_distrusted_is_not_found_and_its_holders_register_nothing_more():
