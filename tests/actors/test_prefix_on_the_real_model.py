@@ -70,7 +70,7 @@ async def test_after_preemption_in_a_pool_that_is_short(smollm2_path, expected, 
     monkeypatch.setattr(ledger, "Yielded", lambda: yielded.append(1) or real())
     # The common beginning takes 9 blocks; five answers of 20 tokens need 13 more at least.
     pool = {"memory_pool_bytes": 17 * BLOCK_BYTES, "max_step_tokens": 32}
-    async with engine_of(smollm2_path, context_length=1024, **pool) as engine:
+    async with engine_of(smollm2_path, **pool) as engine:
         await ask(engine, "warm", SYSTEM, max_tokens=1)
         for _ in range(2):
             assert await ask_all(engine, PROMPTS, max_tokens=20) == expected

@@ -64,15 +64,13 @@ def test_values():
 
 @pytest.mark.parametrize(("text", "value"), [("on", True), ("true", True), ("off", False), ("false", False)])
 def test_switches(text, value):
-    arguments = parsed(f"--prefix-caching={text}")[1]
-    assert build(EngineConfig, settings_from_flags(arguments, EngineConfig)).prefix_caching is value
+    assert configured(f"--prefix-caching={text}").engine.prefix_caching is value
 
 
 @pytest.mark.parametrize("text", ["", "On", "yes", "1"])
 def test_anything_else_is_no_switch(text):
-    assert problems(EngineConfig, f"--prefix-caching={text}") == [
-        f"prefix_caching = {text!r} (flag --prefix-caching): expected on, off, true or false"
-    ]
+    (problem,) = problems(f"--prefix-caching={text}")
+    assert problem == f"--prefix-caching = {text!r} (command line): expected on or off"
 
 
 def test_all_problems_at_once_with_what_was_written_and_where():
