@@ -128,14 +128,14 @@ def test_roles(chat):
     system = chat(messages=[{"role": "system", "content": "Be brief."}, question]).json()
     developer = chat(messages=[{"role": "developer", "content": "Be brief."}, question]).json()
     assert developer["choices"] == system["choices"]
-    assert developer["usage"] == system["usage"]
+    assert developer["usage"]["prompt_tokens"] == system["usage"]["prompt_tokens"]
 
 
 def test_text_parts_equal_a_string(chat):
     plain = chat("Hello there").json()
     parts = chat([{"type": "text", "text": "Hello there"}]).json()
     assert parts["choices"] == plain["choices"]
-    assert parts["usage"] == plain["usage"]
+    assert parts["usage"]["prompt_tokens"] == plain["usage"]["prompt_tokens"]
 
 
 @pytest.mark.parametrize("message", [{"content": None}, {}], ids=["null", "absent"])
