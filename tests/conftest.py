@@ -14,6 +14,9 @@ settings.load_profile("deterministic")
 # Who runs the tests in the background has Ctrl-C ignored, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Not the configuration of whoever runs the tests.
+os.environ["PUMA_CONFIG"] = str(Path(__file__).parent / "data" / "empty.toml")
+
 
 @pytest.fixture(scope="session")
 def smollm2_path() -> Path:
